@@ -28,7 +28,7 @@ class Part:
 #: Ceilings: lower one when its part has shrunk, and say in the commit why one is raised.
 PARTS = (
     Part("engine", "workers", ("workers/desk", "workers/testing"), lines=17_920, files=248),
-    Part("desk", "workers/desk", lines=16_560, files=202),
+    Part("desk", "workers/desk", lines=16_620, files=202),
     Part("test kit", "workers/testing", lines=1_050, files=12),
     Part("shop", "orders", lines=8_450, files=129),
     Part("wiring", "sasproject", lines=3_640, files=72),

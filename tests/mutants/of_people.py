@@ -36,7 +36,7 @@ MUTANTS = (
     Mutant(
         "ending a step by hand needs the permission of its question",
         "workers/desk/admin/actions/completing.py",
-        "*((asked,) if asked else ())",
+        "*((permission,) if permission else ())",
         "*()",
         "Whoever may not approve a return completes the step that asks for it.",
         ("tests/admin/test_answering.py",),
@@ -140,8 +140,8 @@ MUTANTS = (
     Mutant(
         "the audit of a job is of that job",
         _FILTERS,
-        "by_it = Q(process__in=items, actor=job.actor)",
-        "by_it = Q(process__in=items)",
+        "by_job = Q(process__in=items, actor=job.actor)",
+        "by_job = Q(process__in=items)",
         "What others did to a job's orders is laid to the job.",
         (f"{_AUDITED}::test_a_job_s_acts_are_those_on_it_and_those_by_it",),
     ),

@@ -1,4 +1,4 @@
-"""The audit: everything that people did, in the admin and in terminals alike, from the journal."""
+"""The audit: what people did, in the admin and in terminals, read from the journal."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ from workers.states import PEOPLE
 
 
 class ActChangeList(BoundedChangeList):
-    """A change list whose rows are in words, and masked."""
+    """A change list that puts its rows into words, and masks them."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -33,9 +33,9 @@ class ActChangeList(BoundedChangeList):
 
 @admin.register(Act)
 class ActAdmin(ReadOnlyAdmin, CsvListAdmin, LiveListAdmin):
-    """What people did, the newest first; with a right of its own, ``workers.view_act``."""
+    """What people did, newest first; needs a permission of its own, ``workers.view_act``."""
 
-    # The list's own name is none that can be counted.
+    # The model's verbose name cannot be counted.
     row_name, rows_name = lazy("act"), lazy("acts")
     list_display = ("when", "who", "what", "about", "why")
     list_display_links = ("when",)
@@ -71,9 +71,11 @@ class ActAdmin(ReadOnlyAdmin, CsvListAdmin, LiveListAdmin):
         term = search_term.strip()
         if not term:
             return queryset, False
-        found = {*search.newest(term), *subjects.search(term)}
+        process_ids = {*search.newest(term), *subjects.search(term)}
         by_name = Q(actor__in=[term, f"{PEOPLE}{term}"])
-        return queryset.filter(by_name | Q(process__in=found) if found else by_name), False
+        return queryset.filter(
+            by_name | Q(process__in=process_ids) if process_ids else by_name
+        ), False
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ActChangeList]:
         return ActChangeList
@@ -89,14 +91,14 @@ class ActAdmin(ReadOnlyAdmin, CsvListAdmin, LiveListAdmin):
     def csv_lines(self, rows: list[Act], *, is_personal: bool) -> Iterable[Sequence[Any]]:
         act_lines.put_into_words(rows, None, is_personal=is_personal)
         for row in rows:
-            shown: Any = row
+            untyped: Any = row
             reason = row.detail.get("reason", "")
             yield (
                 csv_lists.instant(row.at),
                 row.actor,
                 row.event,
-                shown.line.event,
-                shown.about_text,
+                untyped.line.event,
+                untyped.about_text,
                 row.process_id or "",
                 row.step.name if row.step else "",
                 reason,
@@ -125,8 +127,8 @@ class ActAdmin(ReadOnlyAdmin, CsvListAdmin, LiveListAdmin):
         if row.job is None:
             return text
         url = reverse("admin:desk_bulkjob_change", args=[row.job])
-        said = _("job %(n)d") % {"n": row.job}
-        return format_html('{} <a class="sas-agent" href="{}">{}</a>', text, url, said)
+        label = _("job %(n)d") % {"n": row.job}
+        return format_html('{} <a class="sas-agent" href="{}">{}</a>', text, url, label)
 
     @admin.display(description=lazy("why"))
     def why(self, row: Any) -> SafeString | str:

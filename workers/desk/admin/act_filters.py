@@ -1,4 +1,4 @@
-"""What the audit is filtered by: who, what, in which job, and whether with what followed."""
+"""Filters of the audit: by person, verb and job, with or without consequences of acts."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from workers.desk.models import BulkItem, BulkJob
 from workers.models import Act
 from workers.states import PEOPLE
 
-#: Rows that are looked at for the choices of a filter, the newest.
+#: Newest rows that supply the choices of a filter.
 SAMPLED = 1000
 #: A person's act moves more than it names: these rows record that, on the process's page.
 FOLLOWING = frozenset(
@@ -25,12 +25,12 @@ FOLLOWING = frozenset(
 )
 #: The same for rows without a step: on a step they record what a person did.
 FOLLOWING_OF_PROCESS = frozenset({"processed"})
-#: What a job's last chunk wrote bears an instant after the one that the job ended at.
+#: Rows that a job's last chunk wrote may be later than the job's end by this much.
 LAST_CHUNK = timedelta(minutes=1)
 
 
-def _sampled(request: HttpRequest, column: str) -> list[str]:
-    """Return what the newest rows say in a column; a poll shows no filters."""
+def _recent_values(request: HttpRequest, column: str) -> list[str]:
+    """Return the values of a column in the newest rows; none for a poll, which shows no filters."""
     if lists.is_poll(request):
         return []
     if "sas_acts" not in request.__dict__:
@@ -44,8 +44,8 @@ class PersonFilter(admin.SimpleListFilter):
     parameter_name = "by"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        names = {name.removeprefix(PEOPLE) for name in _sampled(request, "actor")}
-        # The chosen one stays, whatever has happened since.
+        names = {name.removeprefix(PEOPLE) for name in _recent_values(request, "actor")}
+        # The chosen name stays a choice, even if no recent row has it.
         chosen = self.value()
         return [(name, name) for name in sorted(names | ({chosen} if chosen else set()))]
 
@@ -58,22 +58,22 @@ class VerbFilter(admin.SimpleListFilter):
     parameter_name = "verb"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        names = {name for name in _sampled(request, "event") if name not in FOLLOWING}
+        names = {name for name in _recent_values(request, "event") if name not in FOLLOWING}
         chosen = self.value()
-        known = names | ({chosen} if chosen else set())
-        return [(name, _words(name)) for name in sorted(known)]
+        events = names | ({chosen} if chosen else set())
+        return [(name, _words(name)) for name in sorted(events)]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Act]) -> QuerySet[Act]:
         return queryset.filter(event=self.value()) if self.value() else queryset
 
 
 def _words(name: str) -> str:
-    of_step = name in wording.STEP_EVENTS and name not in wording.PROCESS_EVENTS
-    return wording.act(name, of_step=of_step)
+    is_step_event = name in wording.STEP_EVENTS and name not in wording.PROCESS_EVENTS
+    return wording.act(name, of_step=is_step_event)
 
 
 class JobFilter(admin.SimpleListFilter):
-    """What was done by one job and to it; shown where its page led here."""
+    """What one job did, and what was done to it; shown when the job's page linked here."""
 
     title = lazy("job")
     parameter_name = "job"
@@ -92,17 +92,17 @@ class JobFilter(admin.SimpleListFilter):
 
 
 def of_job(rows: QuerySet[Act], job: BulkJob) -> QuerySet[Act]:
-    """Keep what was done to a job, and what it did to its processes while it ran."""
+    """Keep acts on a job, and what the job did to its processes while it ran."""
     span = Q(at__gte=job.created_at)
     if job.ended_at is not None:
         span &= Q(at__lte=job.ended_at + LAST_CHUNK)
     items = BulkItem.objects.filter(job=job).values("process")
-    by_it = Q(process__in=items, actor=job.actor)
-    return rows.filter(span, Q(process=None, detail__job=job.pk) | by_it)
+    by_job = Q(process__in=items, actor=job.actor)
+    return rows.filter(span, Q(process=None, detail__job=job.pk) | by_job)
 
 
 class FollowingFilter(admin.SimpleListFilter):
-    """Hides what only followed from what somebody did, unless it is asked for."""
+    """Hides rows that only follow from a person's act, unless they are asked for."""
 
     title = lazy("rows")
     parameter_name = "rows"

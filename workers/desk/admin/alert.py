@@ -23,17 +23,17 @@ from workers.store.db import dialect
 
 
 class AlertChangeList(BoundedChangeList):
-    """A change list whose rows know the time, where to look, and whether one may act."""
+    """A change list that adds to its rows the time, a URL, and whether the user may act."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         now = dialect.read_clock()
         self.result_list = list(self.result_list)
         masking.conceal_alerts(self.result_list)
-        found = subjects.pages(row.process_id for row in self.result_list if row.process_id)
+        urls = subjects.pages(row.process_id for row in self.result_list if row.process_id)
         for row in self.result_list:
             row.now = now
-            row.subject_url = found.get(row.process_id) or process_url(row)
+            row.subject_url = urls.get(row.process_id) or process_url(row)
             row.may_acknowledge = alert_views.may(request) and row.acknowledged_at is None
 
 
@@ -63,7 +63,7 @@ class StillSoFilter(admin.SimpleListFilter):
 
 @admin.register(Alert)
 class AlertAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
-    """What operators were told, and who took note."""
+    """Alerts to operators, and who acknowledged them."""
 
     change_form_template = "admin/workers/alert_page.html"
     list_display = (
@@ -100,19 +100,19 @@ class AlertAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
         ]
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
-        # What is masked could be read letter by letter, by what a part of it finds.
+        # Masked text could be guessed letter by letter, by what a part of it finds.
         return ("facts", "message", "code") if showing.may(request) else self.search_fields
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Alert], search_term: str
     ) -> tuple[QuerySet[Alert], bool]:
-        # What it was raised with; the words around that are in nobody's language.
+        # The params as text: the words around them exist only in the reader's language.
         queryset = queryset.annotate(facts=Cast("params", TextField()))
-        found, may_repeat = super().get_search_results(request, queryset, search_term)
+        rows, may_repeat = super().get_search_results(request, queryset, search_term)
         term = search_term.strip()
         if term:
-            found |= queryset.filter(process__in=search.newest(term))
-        return found, may_repeat
+            rows |= queryset.filter(process__in=search.newest(term))
+        return rows, may_repeat
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[AlertChangeList]:
         return AlertChangeList
@@ -140,10 +140,10 @@ class AlertAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
 
     @admin.display(description=lazy("still so"), ordering="resolved_at")
     def still_so(self, row: Any) -> SafeString | str:
-        said: SafeString | str = _("yes")
+        text: SafeString | str = _("yes")
         if row.resolved_at is not None:
-            said = format_html("{} {}", _("no, over since"), badges.instant(row.resolved_at))
-        return format_html('<span class="sas-label">{}: </span>{}', _("still so"), said)
+            text = format_html("{} {}", _("no, over since"), badges.instant(row.resolved_at))
+        return format_html('<span class="sas-label">{}: </span>{}', _("still so"), text)
 
     @admin.display(description=lazy("message"))
     def text(self, row: Alert) -> SafeString:
@@ -175,11 +175,11 @@ class AlertAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
         if row.has_ended_by_itself:
             return badges.NOTHING
         if row.acknowledged_at is not None:
-            by = row.acknowledged_by or _("somebody")
-            return format_html("{} {}", by, badges.instant(row.acknowledged_at))
+            user = row.acknowledged_by or _("somebody")
+            return format_html("{} {}", user, badges.instant(row.acknowledged_at))
         if not row.may_acknowledge:
             return badges.NOTHING
-        # A button of the list's own form: one click, and the form's token goes along.
+        # A button of the list's own form, which sends its CSRF token.
         return format_html(
             '<button type="submit" class="sas-button" formaction="{}" aria-label="{}">{}</button>',
             reverse("admin:workers_alert_acknowledge", args=[row.pk]),
@@ -192,8 +192,8 @@ def standing_mark(row: Alert) -> SafeString:
     """Return whether an alert is open, and if not, how it was closed."""
     if row.acknowledged_at is None:
         return badges.label(_("open"), "alert", "alert")
-    said = _("ended by itself") if row.has_ended_by_itself else _("acknowledged")
-    return badges.label(said, "processed", "processed")
+    text = _("ended by itself") if row.has_ended_by_itself else _("acknowledged")
+    return badges.label(text, "processed", "processed")
 
 
 def process_url(row: Alert) -> str | None:

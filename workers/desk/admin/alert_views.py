@@ -1,4 +1,4 @@
-"""Taking note of alerts: one by its button, or many with one comment."""
+"""Acknowledging alerts: one by its button, or many with one comment."""
 
 from typing import Any
 
@@ -55,18 +55,18 @@ def may(request: HttpRequest) -> bool:
 
 
 class Acknowledge(RowAct):
-    """Acknowledge one alert; the list it was clicked in, or the alert, is shown again."""
+    """Acknowledge one alert, then show the page with the button again."""
 
     model = Alert
     permission = PERMISSION
     form = CommentForm
     has_page = False
 
-    def perform(self, request: HttpRequest, row: Alert, given: dict[str, Any]) -> str:
+    def perform(self, request: HttpRequest, row: Alert, data: dict[str, Any]) -> str:
         assert request.user.pk is not None
         masking.conceal_alerts([row])
         if alert_commands.acknowledge(
-            row.pk, int(request.user.pk), given["comment"], actor=actor(request)
+            row.pk, int(request.user.pk), data["comment"], actor=actor(request)
         ):
             return _("Acknowledged: %(message)s") % {"message": row.message}
         if Alert.objects.get(pk=row.pk).has_ended_by_itself:
@@ -85,29 +85,29 @@ class Acknowledge(RowAct):
 def acknowledge_selected(
     model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Alert]
 ) -> HttpResponse | None:
-    """Ask for a comment on the open ones of the alerts that were selected."""
-    found = list(queryset.filter(acknowledged_at=None).order_by("pk")[:LIMIT])
-    if not found:
+    """Ask for a comment on the selected alerts that are open."""
+    alerts = list(queryset.filter(acknowledged_at=None).order_by("pk")[:LIMIT])
+    if not alerts:
         messages.warning(request, _("None of the selected alerts is open."))
         return None
-    form = SelectedForm(initial={"alerts": ",".join(str(alert.pk) for alert in found)})
-    return _page(model_admin.admin_site, request, form, found)
+    form = SelectedForm(initial={"alerts": ",".join(str(alert.pk) for alert in alerts)})
+    return _page(model_admin.admin_site, request, form, alerts)
 
 
 @require_POST
 def acknowledge_many(request: HttpRequest) -> HttpResponse:
-    """Acknowledge the alerts that were shown, and no other, and say how many landed."""
+    """Acknowledge exactly the alerts that were shown, and report how many."""
     user_id = _user_id(request)
     form = SelectedForm(request.POST)
     if not form.is_valid():
         ids = form.cleaned_data.get("alerts", [])
         return _page(admin.site, request, form, list(Alert.objects.filter(pk__in=ids)))
-    wanted: list[int] = form.cleaned_data["alerts"]
+    alert_ids: list[int] = form.cleaned_data["alerts"]
     comment = form.cleaned_data["comment"]
-    landed = sum(
-        alert_commands.acknowledge(pk, user_id, comment, actor=actor(request)) for pk in wanted
+    count = sum(
+        alert_commands.acknowledge(pk, user_id, comment, actor=actor(request)) for pk in alert_ids
     )
-    _report(request, landed, len(wanted) - landed)
+    _report(request, count, len(alert_ids) - count)
     return back_to(request, "admin:workers_alert_changelist")
 
 
@@ -117,26 +117,26 @@ def _user_id(request: HttpRequest) -> int:
     return int(request.user.pk)
 
 
-def _report(request: HttpRequest, landed: int, others: int) -> None:
-    if landed:
-        text = ngettext("%(n)d alert acknowledged.", "%(n)d alerts acknowledged.", landed)
-        messages.success(request, text % {"n": landed})
-    if others:
+def _report(request: HttpRequest, count: int, skipped: int) -> None:
+    if count:
+        text = ngettext("%(n)d alert acknowledged.", "%(n)d alerts acknowledged.", count)
+        messages.success(request, text % {"n": count})
+    if skipped:
         text = ngettext(
-            "%(n)d was acknowledged already.", "%(n)d were acknowledged already.", others
+            "%(n)d was acknowledged already.", "%(n)d were acknowledged already.", skipped
         )
-        messages.warning(request, text % {"n": others})
+        messages.warning(request, text % {"n": skipped})
 
 
 def _page(
-    site: admin.AdminSite, request: HttpRequest, form: SelectedForm, found: list[Alert]
+    site: admin.AdminSite, request: HttpRequest, form: SelectedForm, alerts: list[Alert]
 ) -> HttpResponse:
-    masking.conceal_alerts(found)
+    masking.conceal_alerts(alerts)
     context = {
         **site.each_context(request),
         "title": _("Acknowledge alerts"),
         "form": form,
-        "alerts": found,
+        "alerts": alerts,
         "query": request.GET.urlencode(),
         "media": forms.Media(LiveMedia),
         "opts": Alert._meta,

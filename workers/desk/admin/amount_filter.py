@@ -15,11 +15,11 @@ class AmountFilter(admin.SimpleListFilter):
 
     title = _("worth")
     parameter_name = "money"
-    #: Where the amount stands; it needs an index.
+    #: The column of the amount; it needs an index.
     column: str
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        # Where the query bar led here.
+        # Offered only when the query bar linked here.
         chosen = self.value()
         return [(chosen, chosen)] if chosen else []
 
@@ -27,5 +27,7 @@ class AmountFilter(admin.SimpleListFilter):
         value = self.value()
         if value is None:
             return queryset
-        asked = {f"{self.column}__{lookup}": amount for lookup, amount in amounts(value).items()}
-        return queryset.filter(**asked) if asked else queryset.none()
+        conditions = {
+            f"{self.column}__{lookup}": amount for lookup, amount in amounts(value).items()
+        }
+        return queryset.filter(**conditions) if conditions else queryset.none()

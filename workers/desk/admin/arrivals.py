@@ -8,15 +8,15 @@ from datetime import datetime, timedelta
 BARS = 24
 WIDTH, HEIGHT = 480, 72
 GAP = 2
-#: Below this, a bar could not be told from none.
+#: A lower bar would look like none.
 LEAST_HEIGHT = 2
-#: The chart's span where all came at once.
+#: The chart's span if all alerts came at once.
 LEAST_SPAN = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """How many came from one instant to the next, and the rectangle that says so."""
+    """The number of arrivals in one interval, and its rectangle."""
 
     begin: datetime
     end: datetime
@@ -43,7 +43,7 @@ class Chart:
 
 
 def chart(instants: Sequence[datetime], end: datetime) -> Chart | None:
-    """Return the arrivals from the first instant to ``end``; None: nothing came."""
+    """Return the arrivals from the first instant to ``end``; None without any."""
     if not instants:
         return None
     begin = min(instants)
@@ -54,21 +54,21 @@ def chart(instants: Sequence[datetime], end: datetime) -> Chart | None:
         counts[min(int((at - begin) / width), BARS - 1)] += 1
     most = max(counts)
     return Chart(
-        tuple(_bar(place, count, most, begin, width) for place, count in enumerate(counts)),
+        tuple(_bar(index, count, most, begin, width) for index, count in enumerate(counts)),
         begin,
         begin + span,
         most,
     )
 
 
-def _bar(place: int, count: int, most: int, begin: datetime, width: timedelta) -> Bar:
+def _bar(index: int, count: int, most: int, begin: datetime, width: timedelta) -> Bar:
     height = max(round(HEIGHT * count / most, 1), LEAST_HEIGHT) if count else 0
     column = WIDTH / BARS
     return Bar(
-        begin=begin + place * width,
-        end=begin + (place + 1) * width,
+        begin=begin + index * width,
+        end=begin + (index + 1) * width,
         count=count,
-        x=round(place * column + GAP / 2, 1),
+        x=round(index * column + GAP / 2, 1),
         y=round(HEIGHT - height, 1),
         width=round(column - GAP, 1),
         height=height,

@@ -33,16 +33,16 @@ def state(name: str) -> SafeString:
 
 
 def labelled(name: str, value: Any) -> SafeString:
-    """Return a value with its name, which is shown where the table has no head."""
+    """Return a value with its name, which is shown when the table has no head."""
     return format_html('<span class="sas-label">{} </span>{}', name, value)
 
 
 def coded(text: str) -> SafeString:
-    """Return a text with what stands in backticks as code."""
-    # Every second part stands between two of them; one without an end is a backtick.
-    *pairs, rest = _CODE.split(text)
-    parts = ((pairs[place], pairs[place + 1]) for place in range(0, len(pairs), 2))
-    return format_html("{}{}", format_html_join("", "{}<code>{}</code>", parts), rest)
+    """Return a text with its backticked parts as code."""
+    # Every second part stands between two backticks; an unpaired one stays as it is.
+    *pairs, tail = _CODE.split(text)
+    parts = ((pairs[i], pairs[i + 1]) for i in range(0, len(pairs), 2))
+    return format_html("{}{}", format_html_join("", "{}<code>{}</code>", parts), tail)
 
 
 def label(text: Any, shape: str, tone: str) -> SafeString:
@@ -52,11 +52,11 @@ def label(text: Any, shape: str, tone: str) -> SafeString:
 
 def duration(seconds: float) -> str:
     """Return a time as ``12 s``, ``2 min 05 s``, ``1 h 05 min`` or ``3 d 04 h``."""
-    minutes, rest = divmod(max(round(seconds), 0), 60)
+    minutes, remainder = divmod(max(round(seconds), 0), 60)
     if not minutes:
-        return f"{rest} s"
+        return f"{remainder} s"
     if minutes < 60:
-        return f"{minutes} min {rest:02} s"
+        return f"{minutes} min {remainder:02} s"
     hours, minutes = divmod(minutes, 60)
     if hours < 24:
         return f"{hours} h {minutes:02} min"
@@ -64,7 +64,7 @@ def duration(seconds: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return a time in its largest unit only, as ages are told: ``5 min``, ``3 h``."""
+    """Return a time in its largest unit only, as ages are shown: ``5 min``, ``3 h``."""
     whole = max(round(seconds), 0)
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if whole >= size:
@@ -73,7 +73,7 @@ def span(seconds: float) -> str:
 
 
 def instant(at: datetime | None) -> SafeString | str:
-    """Return an instant with its time zone, without its date where that is today's."""
+    """Return an instant with its time zone, and its date unless that is today's."""
     if at is None:
         return NOTHING
     return format_html(
@@ -92,9 +92,9 @@ def countdown(
     *,
     is_alarm: bool = False,
 ) -> SafeString | str:
-    """Return the time until ``at``, running; ``left`` and ``over`` are texts with a %s.
+    """Return a running countdown to ``at``; ``left`` and ``over`` are texts with a %s.
 
-    With ``is_alarm`` it is red once the time is over: somebody should have come by then.
+    With ``is_alarm`` it turns red once the time is over.
     """
     if at is None:
         return NOTHING
@@ -115,7 +115,7 @@ def countdown(
 
 
 def age(at: datetime | None, now: datetime) -> SafeString | str:
-    """Return the time since ``at``, running."""
+    """Return the running time since ``at``."""
     if at is None:
         return NOTHING
     return format_html(
@@ -144,7 +144,7 @@ def hold(kind: str, name: str) -> str:
 
 
 def worker(name: str | None) -> SafeString | str:
-    """Return who holds a claim, with places where the name may be broken."""
+    """Return the name of a claim's holder, with places where it may be broken."""
     if not name:
         return NOTHING
     parts = [(part,) for part in re.split(r"(?<=[@:])", name)]
@@ -152,19 +152,19 @@ def worker(name: str | None) -> SafeString | str:
 
 
 def fault_text(fault: Any) -> str:
-    """Return a fault in one line; nothing where there is none."""
+    """Return a fault in one line; empty if there is none."""
     if not isinstance(fault, dict) or not fault:
         return ""
     code, message = fault.get("code"), fault.get("message")
     if code and str(code).replace("_", " ") in str(message):
         code = None
-    said = ": ".join(str(part) for part in (code, message) if part and part != fault.get("kind"))
+    text = ": ".join(str(part) for part in (code, message) if part and part != fault.get("kind"))
     kind = fault.get("kind")
-    return f"{wording.fault_kind(str(kind))}: {said}" if kind and said else said or str(kind or "")
+    return f"{wording.fault_kind(str(kind))}: {text}" if kind and text else text or str(kind or "")
 
 
 def short_fault(fault: Any) -> SafeString | str:
-    """Return a fault in one short line, whole in its title."""
+    """Return a fault in one short line, with the whole text as its title."""
     text = fault_text(fault)
     if not text:
         return NOTHING

@@ -1,4 +1,4 @@
-"""What stands in error, grouped by cause: one bug that stops thousands is one line."""
+"""Errors grouped by cause: a bug that stops thousands of processes is one line."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ from workers.states import StepState
 
 #: Lines on the page.
 MOST = 200
-#: Different faults that are looked at, those of most steps first.
+#: Distinct faults that are read, the most frequent first.
 MOST_FAULTS = 10_000
 
 
@@ -46,7 +46,7 @@ class Key:
 
     @property
     def digest(self) -> str:
-        """Return the key as an address has it."""
+        """Return the key as it stands in URLs."""
         parts = [self.workflow, self.step, self.agent, self.kind, self.code, self.message]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
@@ -59,27 +59,27 @@ class Cause:
     count: int
     first: datetime | None
     last: datetime | None
-    #: What the newest of them says.
+    #: The message of the newest step.
     message: str
     newest: int
-    #: What they say, with their numbers and ids.
+    #: All messages, with their numbers and ids.
     messages: list[str | None] = field(default_factory=list)
 
     @property
     def url(self) -> str:
-        """Return the list of their processes, from where all can be resubmitted."""
-        wanted = {"needs": "error", "cause": self.key.digest}
-        return f"{reverse('admin:workers_process_changelist')}?{urlencode(wanted)}"
+        """Return the URL of the list of these processes, where all can be resubmitted."""
+        query = {"needs": "error", "cause": self.key.digest}
+        return f"{reverse('admin:workers_process_changelist')}?{urlencode(query)}"
 
 
 def causes(limit: int = MOST) -> list[Cause]:
-    """Return the causes that hold up most, those first."""
-    found: dict[Key, Cause] = {}
-    for row in _by_fault():
+    """Return the causes with the most steps, the most frequent first."""
+    by_key: dict[Key, Cause] = {}
+    for row in _fault_counts():
         key = _key(row)
-        cause = found.get(key)
+        cause = by_key.get(key)
         if cause is None:
-            cause = found[key] = Cause(
+            cause = by_key[key] = Cause(
                 key, 0, row["first"], row["last"], row["message"] or "", row["newest"]
             )
         cause.count += row["count"]
@@ -88,24 +88,24 @@ def causes(limit: int = MOST) -> list[Cause]:
         cause.last = max(filter(None, (cause.last, row["last"])), default=None)
         if row["newest"] > cause.newest:
             cause.newest, cause.message = row["newest"], row["message"] or ""
-    return sorted(found.values(), key=lambda cause: (-cause.count, cause.key.step))[:limit]
+    return sorted(by_key.values(), key=lambda cause: (-cause.count, cause.key.step))[:limit]
 
 
 def cause_of(digest: str) -> Cause | None:
-    """Return the cause of that address; None: nothing has it now."""
-    return next((one for one in causes(MOST_FAULTS) if one.key.digest == digest), None)
+    """Return the cause with this digest; None if no step has it now."""
+    return next((cause for cause in causes(MOST_FAULTS) if cause.key.digest == digest), None)
 
 
 def members(cause: Cause) -> QuerySet[Any]:
     """Return the steps of a cause."""
     key = cause.key
     own = Q(process__workflow=key.workflow, name=key.step, agent=key.agent)
-    fault = _is("kind", key.kind) & _is("code", key.code) & _says(cause.messages)
+    fault = _equals("kind", key.kind) & _equals("code", key.code) & _has_message(cause.messages)
     return _faults(Step.objects.filter(process__state="error")).filter(own & fault)
 
 
 class CauseFilter(ProcessFilter):
-    """What stands in error for one cause; shown where the causes page led to it."""
+    """Processes in error for one cause; shown when the causes page linked here."""
 
     title = lazy("cause")
     parameter_name = "cause"
@@ -120,36 +120,34 @@ class CauseFilter(ProcessFilter):
             return [(chosen, _("one that nothing has any more"))]
         key = self.cause.key
         _conceal([self.cause])
-        said = general(self.cause.message, key.code) or key.code
-        return [(chosen, f"{key.step}, {wording.fault_kind(key.kind)}: {said}")]
+        message = general(self.cause.message, key.code) or key.code
+        return [(chosen, f"{key.step}, {wording.fault_kind(key.kind)}: {message}")]
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         steps = members(self.cause) if self.cause else Step.objects.none()
         return with_step(rows, self.path, steps)
 
 
-def _by_fault() -> QuerySet[Any, dict[str, Any]]:
+def _fault_counts() -> QuerySet[Any, dict[str, Any]]:
     steps = among(Step.objects.all(), "process__", in_error())
-    grouped = _faults(steps).values("workflow", "name", "agent", "kind", "code", "message")
-    counted = grouped.annotate(count=Count("pk"), first=Min("finished_at"))
-    found: QuerySet[Any, dict[str, Any]] = counted.annotate(
-        last=Max("finished_at"), newest=Max("pk")
-    )
-    return found.order_by("-count", "name")[:MOST_FAULTS]
+    groups = _faults(steps).values("workflow", "name", "agent", "kind", "code", "message")
+    counts = groups.annotate(count=Count("pk"), first=Min("finished_at"))
+    rows: QuerySet[Any, dict[str, Any]] = counts.annotate(last=Max("finished_at"), newest=Max("pk"))
+    return rows.order_by("-count", "name")[:MOST_FAULTS]
 
 
 def _faults(steps: QuerySet[Any]) -> QuerySet[Any]:
-    """Return those of the steps of processes in error that need somebody, each with its fault.
+    """Return the steps of processes in error that need an operator, each with its fault.
 
-    What failed before a process began to compensate needs nobody: the undo that failed does.
+    A step that failed before its process began to compensate needs none: the failed undo does.
     """
-    failed = steps.filter(state=StepState.ERROR).order_by()
-    wanted = failed.filter(Q(process__outcome=None) | Q(undoes__isnull=False))
-    found: QuerySet[Any] = wanted.annotate(
+    errors = steps.filter(state=StepState.ERROR).order_by()
+    actionable = errors.filter(Q(process__outcome=None) | Q(undoes__isnull=False))
+    rows: QuerySet[Any] = actionable.annotate(
         workflow=F("process__workflow"),
         **{name: Cast(KT(f"fault__{name}"), TextField()) for name in ("kind", "code", "message")},
     )
-    return found
+    return rows
 
 
 def _key(row: dict[str, Any]) -> Key:
@@ -158,36 +156,36 @@ def _key(row: dict[str, Any]) -> Key:
     return Key(row["workflow"], row["name"], row["agent"], kind, code, message)
 
 
-def _is(name: str, value: str) -> Q:
+def _equals(name: str, value: str) -> Q:
     return Q(**{name: value}) if value else Q(**{name: ""}) | Q(**{f"{name}__isnull": True})
 
 
-def _says(messages: list[str | None]) -> Q:
-    said = Q(message__in=[message for message in messages if message is not None])
-    return said | Q(message__isnull=True) if None in messages else said
+def _has_message(messages: list[str | None]) -> Q:
+    condition = Q(message__in=[message for message in messages if message is not None])
+    return condition | Q(message__isnull=True) if None in messages else condition
 
 
-def _conceal(found: list[Cause]) -> None:
-    """Mask what causes say, each as its newest step's process has it."""
-    steps = Step.objects.filter(pk__in=[cause.newest for cause in found])
+def _conceal(entries: list[Cause]) -> None:
+    """Mask the messages of causes, each by the process of its newest step."""
+    steps = Step.objects.filter(pk__in=[cause.newest for cause in entries])
     processes = dict(steps.values_list("pk", "process_id"))
     masks = masking.of_processes(processes.values())
-    for cause in found:
+    for cause in entries:
         mask = masks.get(processes.get(cause.newest), masking.UNKNOWN)
         cause.message = mask.text(cause.message)
 
 
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """Answer with the causes, or a poll with their table; refused to who may see no process."""
+    """Show the causes, or their table to a poll; refused without the right to see processes."""
     if not request.user.has_perm("workers.view_process"):
         raise PermissionDenied
     marker = changes.of_everything()
 
     def context() -> dict[str, Any]:
-        found = causes()
-        _conceal(found)
-        return {"causes": found, "now": marker.at, "title": _("Causes of errors")}
+        entries = causes()
+        _conceal(entries)
+        return {"causes": entries, "now": marker.at, "title": _("Causes of errors")}
 
     templates = ("admin/workers/causes.html", "admin/workers/_causes.html")
     return live_page(request, admin.site.get_model_admin(Process), marker, templates, context)

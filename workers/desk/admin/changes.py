@@ -1,12 +1,12 @@
-"""Whether anything has changed since a page was drawn: asked first by every poll.
+"""Whether anything has changed since a page was rendered: checked first by every poll.
 
-A page is drawn with a *marker*, and its polls send that marker back; where it is still the same,
-the answer is 204 and nothing else is read.  Every change of a process has a journal row, so that
-the newest row's id tells of all of them.  What has none (a breaker, the room at an agent, a
-worker that is silent) is seen ``FRESH_SECONDS`` late at most: a marker is not older.
+A page is rendered with a *marker*, and its polls send that marker back; while it is the same, the
+answer is 204 and nothing else is read.  Every change of a process writes a journal row, so the
+newest row's id covers all of them.  Changes without one (a breaker, the room at an agent, a
+silent worker) appear ``FRESH_SECONDS`` late at most: a marker is not older.
 
-Of two transactions the one with the smaller id may commit last.  A page of one process is never
-misled, for its rows are written under the lock of the process; a list is at most that long.
+Transactions may commit out of the order of their ids.  A page of one process is never misled,
+because its rows are written under the lock of the process; a list is stale for at most that long.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from django.db.models import QuerySet
 
 from workers.store.db import dialect
 
-#: What tells of every change of a process.
+#: Covers every change of a process.
 _EVERYTHING = (
     "(SELECT max(id) FROM workers_journal)",
     "(SELECT max(id) FROM workers_alert)",
@@ -26,15 +26,15 @@ _EVERYTHING = (
 )
 _DUE_SINKS = "workers_sink WHERE state = 'open' AND last > cursor"
 
-#: A page is drawn anew at least this often.
+#: A page is rendered anew at least this often.
 FRESH_SECONDS = 15
-#: One of figures, which are those of minutes, at least this often.
+#: A page of figures, which are new once a minute, at least this often.
 HEALTH_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """What a page shows, in a word, and when it was so by the database's clock."""
+    """A fingerprint of what a page shows, and the database's time when it was taken."""
 
     text: str
     at: datetime
@@ -52,9 +52,9 @@ def of_process(process_id: int, *, beside: Sequence[QuerySet[Any]] = ()) -> Mark
 
 
 def of_everything(*more: object, beside: Sequence[QuerySet[Any]] = ()) -> Marker:
-    """Return the marker of a list of processes, or of what goes with them.
+    """Return the marker of a list of processes, or of rows that go with them.
 
-    ``more`` is what else the list depends on; ``beside`` are queries of one value that tell of it.
+    ``more`` are other values the list depends on; ``beside`` are queries for one such value each.
     """
     return _read(*_EVERYTHING, more=more, beside=beside)
 
@@ -62,7 +62,7 @@ def of_everything(*more: object, beside: Sequence[QuerySet[Any]] = ()) -> Marker
 def of_desk(*more: object, beside: Sequence[QuerySet[Any]] = ()) -> Marker:
     """Return the marker of a front page: processes, incidents and the figures of the last hour.
 
-    The sweep counts and ends incidents, and writes no journal row.
+    Reads incidents, too: the sweep counts and ends them without a journal row.
     """
     return _read(
         *_EVERYTHING,
@@ -77,10 +77,10 @@ def of_desk(*more: object, beside: Sequence[QuerySet[Any]] = ()) -> Marker:
 
 
 def of_sinks() -> Marker:
-    """Return the marker of the list of who is told.
+    """Return the marker of the list of sinks.
 
-    What is told leaves the index of what is due, and what fails goes to its end; one in the middle
-    of many is seen ``FRESH_SECONDS`` late at most.
+    A sink that is told leaves the index of due ones, a failing one moves to its end; a change in
+    the middle of many appears ``FRESH_SECONDS`` late at most.
     """
     return _read(
         *_EVERYTHING,
@@ -90,9 +90,9 @@ def of_sinks() -> Marker:
 
 
 def of_deliveries() -> Marker:
-    """Return the marker of the lists of routes and of what they were told.
+    """Return the marker of the lists of routes and deliveries.
 
-    One that fails goes to the end of the index of what is due, one that ends leaves it.
+    A failing delivery moves to the end of the index of due ones, one that ends leaves it.
     """
     return _read(
         *_EVERYTHING,
@@ -103,7 +103,7 @@ def of_deliveries() -> Marker:
 
 
 def of_jobs() -> Marker:
-    """Return the marker of the list of jobs: of their progress, too."""
+    """Return the marker of the list of jobs, including their progress."""
     return _read(
         *_EVERYTHING,
         "(SELECT max(id) FROM desk_bulkjob)",
@@ -113,7 +113,7 @@ def of_jobs() -> Marker:
 
 
 def of_leases() -> Marker:
-    """Return the marker of the list of duties: every round of one is news, and so is its begin."""
+    """Return the marker of the list of duties: each begin and end of a round changes it."""
     return _read(
         "(SELECT max(performed_at) FROM workers_lease)",
         "(SELECT max(expires_at) FROM workers_lease)",
@@ -123,7 +123,7 @@ def of_leases() -> Marker:
 
 
 def of_health() -> Marker:
-    """Return the marker of the pages about figures: they are new once a minute, and marks are."""
+    """Return the marker of the health pages: figures are new once a minute, marks at any time."""
     return _read(
         "(SELECT max(at) FROM desk_gauge WHERE span = 60)",
         "(SELECT cursor FROM workers_lease WHERE name = 'health')",
@@ -141,12 +141,12 @@ def _read(
     beside: Sequence[QuerySet[Any]] = (),
     fresh_seconds: int = FRESH_SECONDS,
 ) -> Marker:
-    """Read what is newest, each by the end of an index, and the clock: one statement."""
+    """Read the newest values, each from the end of an index, and the clock in one statement."""
     clock, clock_params = dialect.clock(None)
-    asked = [rows.query.sql_with_params() for rows in beside]
-    facts = ", ".join([clock, *newest, *(f"({statement})" for statement, _params in asked)])
-    given = [value for _statement, values in asked for value in values]
-    row = dialect.fetch(f"SELECT {facts}", [*clock_params, *(params or []), *given])[0]
+    queries = [rows.query.sql_with_params() for rows in beside]
+    facts = ", ".join([clock, *newest, *(f"({statement})" for statement, _params in queries)])
+    beside_params = [value for _statement, values in queries for value in values]
+    row = dialect.fetch(f"SELECT {facts}", [*clock_params, *(params or []), *beside_params])[0]
     at = dialect.instant(row[0])
     assert at is not None
     period = int(at.timestamp() // fresh_seconds)

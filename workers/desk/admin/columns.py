@@ -15,14 +15,14 @@ from workers.states import StepState
 
 
 class ProcessColumns:
-    """Columns that read ``row.standing``, which the change list has put there."""
+    """Columns that read ``row.standing``, which the change list sets."""
 
     @admin.display(description=lazy("current step"))
     def current_step(self, row: Any) -> SafeString | str:
         current = _standing(row).current
         if current is None:
             return badges.NOTHING
-        # Where step and process are in the same state, saying it once is enough.
+        # If step and process are in the same state, showing it once is enough.
         is_same = current.state == _standing(row).process.state
         return format_html(
             '{} <span class="sas-agent">{}</span>{}',
@@ -36,7 +36,7 @@ class ProcessColumns:
         current = _standing(row).current
         if current is None:
             return badges.NOTHING
-        counted = _("%(n)d of %(max)d") % {
+        text = _("%(n)d of %(max)d") % {
             "n": current.failure_count,
             "max": current.failure_threshold,
         }
@@ -44,13 +44,13 @@ class ProcessColumns:
         return format_html(
             '<span class="sas-label">{} </span>{} <span class="sas-agent">{}</span>',
             _("failures"),
-            counted,
+            text,
             attempt,
         )
 
     @admin.display(description=lazy("complete by"))
     def complete_by(self, row: Any) -> SafeString | str:
-        """Return when the current attempt must be over, and who is at it."""
+        """Return when the current attempt must be over, and the worker that has it."""
         standing = _standing(row)
         current = standing.current
         if current is None:
@@ -60,36 +60,36 @@ class ProcessColumns:
         until = badges.countdown(current.complete_by, standing.now, is_alarm=True)
         if not current.locked_by:
             return until
-        # Time does not run yet for a claim that is sent and not started.
-        shown = until if current.complete_by else ""
+        # Time does not run yet for a claim that was sent but not started.
+        deadline = until if current.complete_by else ""
         worker = badges.worker(current.locked_by)
-        return format_html('{} <span class="sas-agent">{}</span>', shown, worker)
+        return format_html('{} <span class="sas-agent">{}</span>', deadline, worker)
 
     @admin.display(description=lazy("why"))
     def why(self, row: Any) -> SafeString | str:
-        """Return what the current step waits for, and the last fault where that is not told."""
+        """Return what the current step waits for, and the last fault unless that contains it."""
         standing = _standing(row)
-        said = standing.current.explanation if standing.current else ""
+        explanation = standing.current.explanation if standing.current else ""
         message = (standing.fault or {}).get("message")
         fault: SafeString | str = ""
-        if standing.fault and not (message and message in said):
+        if standing.fault and not (message and message in explanation):
             fault = badges.short_fault(standing.fault)
-        if not said:
+        if not explanation:
             return fault or badges.NOTHING
-        return format_html('<span class="sas-why">{}</span> {}', said, fault)
+        return format_html('<span class="sas-why">{}</span> {}', explanation, fault)
 
 
 def state_of(row: Any) -> SafeString:
-    """Return a process's state, that it is paused, and its open alerts."""
+    """Return a process's state, whether it is paused, and its open alerts."""
     standing = _standing(row)
     count = len(standing.process.open_alerts)  # type: ignore[attr-defined]
-    said = [badges.state(standing.process.state)]
+    parts = [badges.state(standing.process.state)]
     if standing.is_paused:
-        said.append(badges.label(_("paused"), "pending", "skipped"))
+        parts.append(badges.label(_("paused"), "pending", "skipped"))
     if count:
         alerts = ngettext("%(n)d alert", "%(n)d alerts", count) % {"n": count}
-        said.append(badges.label(alerts, "alert", "alert"))
-    return format_html_join("", "{}", ((part,) for part in said))
+        parts.append(badges.label(alerts, "alert", "alert"))
+    return format_html_join("", "{}", ((part,) for part in parts))
 
 
 def age_of(row: Any) -> SafeString | str:

@@ -34,7 +34,7 @@ class CsvListAdmin(AskableListAdmin):
     csv_heads: Sequence[str]
 
     def csv_lines(self, rows: list[Any], *, is_personal: bool) -> Iterable[Sequence[Any]]:
-        """Return a line for each of some rows, which were read as for a page of the list."""
+        """Return a line for each row; rows were read as for a page of the list."""
         raise NotImplementedError
 
     def get_urls(self) -> list[URLPattern]:
@@ -85,17 +85,17 @@ class CsvListAdmin(AskableListAdmin):
         self, request: HttpRequest, keys: list[Any], *, is_personal: bool
     ) -> Iterator[Sequence[Any]]:
         for begin in range(0, len(keys), csv_files.READ_AT_ONCE):
-            some = keys[begin : begin + csv_files.READ_AT_ONCE]
-            known = self.get_queryset(request).in_bulk(some)
+            chunk = keys[begin : begin + csv_files.READ_AT_ONCE]
+            rows = self.get_queryset(request).in_bulk(chunk)
             yield from self.csv_lines(
-                [known[key] for key in some if key in known], is_personal=is_personal
+                [rows[key] for key in chunk if key in rows], is_personal=is_personal
             )
 
 
 def _without_search(request: HttpRequest) -> str:
-    """Return what a list was filtered by; what was searched for may be somebody's name."""
-    asked = [(name, value) for name, values in request.GET.lists() for value in values]
-    return urlencode([(name, STARS if name == SEARCH_VAR else value) for name, value in asked])
+    """Return a list's query with its search masked, which may be a person's name."""
+    pairs = [(name, value) for name, values in request.GET.lists() for value in values]
+    return urlencode([(name, STARS if name == SEARCH_VAR else value) for name, value in pairs])
 
 
 def process_cells(processes: Sequence[Process], *, is_personal: bool) -> Iterator[list[Any]]:
@@ -124,5 +124,5 @@ def process_cells(processes: Sequence[Process], *, is_personal: bool) -> Iterato
 
 
 def instant(at: datetime | None) -> str:
-    """Return an instant as files have it; empty: there is none."""
+    """Return an instant in ISO 8601; empty for None."""
     return at.isoformat() if at else ""

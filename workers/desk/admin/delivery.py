@@ -1,4 +1,4 @@
-"""Deliveries: what routes were told of incidents, and what they answered."""
+"""Deliveries: messages to routes about incidents, and the answers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +35,7 @@ SHOWN = 50
 
 
 class DeliveryChangeList(ClockedChangeList):
-    """A change list whose rows know whether one may act."""
+    """A change list that adds to its rows whether the user may act."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -49,14 +49,14 @@ def may(request: HttpRequest) -> bool:
 
 
 class Resend(RowAct):
-    """Have a delivery that was given up sent again; the list it was clicked in is shown again."""
+    """Resend a delivery that was given up, then show the list with the button."""
 
     model = Delivery
     permission = PERMISSION
     form = forms.Form
     has_page = False
 
-    def perform(self, request: HttpRequest, row: Delivery, given: dict[str, Any]) -> str:
+    def perform(self, request: HttpRequest, row: Delivery, data: dict[str, Any]) -> str:
         if not resend(row.pk, actor=actor(request)):
             raise StateError(_("It was not given up: there is nothing to send again."))
         return _("Sent again: %(delivery)s.") % {"delivery": row}
@@ -81,7 +81,7 @@ class RouteFilter(admin.SimpleListFilter):
 
 @admin.register(Delivery)
 class DeliveryAdmin(ReadOnlyAdmin, LiveListAdmin):
-    """What routes were told, the newest first."""
+    """Messages to routes, the newest first."""
 
     never_asked = ("problem", "answer")
     list_display = ("when", "standing", "route", "what", "concerns", "answered", "again")
@@ -181,13 +181,13 @@ def title_of(incident: Incident) -> str:
 
 
 def answer_of(row: Delivery) -> str:
-    """Return how a delivery went at last, in words; receivers repeat what they were told."""
-    said = delivery_problems.answer_text(row.problem, row.answer_status, row.answer)
-    return UNKNOWN.text(said)
+    """Return the last answer to a delivery, masked: receivers repeat what they are sent."""
+    text = delivery_problems.answer_text(row.problem, row.answer_status, row.answer)
+    return UNKNOWN.text(text)
 
 
 def standing_mark(row: Delivery) -> SafeString:
-    """Return where a delivery stands."""
+    """Return the state of a delivery."""
     text = row.get_state_display()
     if row.state == DeliveryState.FAILED:
         return badges.label(text, "alert", "alert")
@@ -198,24 +198,24 @@ def standing_mark(row: Delivery) -> SafeString:
 
 
 def answer_mark(row: Delivery, now: Any) -> SafeString | str:
-    """Return what was answered, how often it was tried, and when it is tried again."""
+    """Return the answer to a delivery, its failed tries, and when the next one is due."""
     parts: list[Any] = []
     if row.tries:
         tries = ngettext("%(n)d failed try", "%(n)d failed tries", row.tries)
         parts.append(tries % {"n": row.tries})
         if row.state == DeliveryState.DUE:
             parts.append(badges.countdown(row.next_at, now, _("next in %s"), _("due %s ago")))
-    said = answer_of(row)
-    if not parts and not said:
+    answer = answer_of(row)
+    if not parts and not answer:
         return badges.NOTHING
     return format_html(
         '<span class="sas-message">{}</span> <span class="sas-agent">{}</span>',
-        said,
+        answer,
         format_html_join(" · ", "{}", ((part,) for part in parts)),
     )
 
 
 def of_incident(incident_id: int) -> Sequence[Delivery]:
-    """Return who was told of an incident, the newest first: for its page."""
-    found = Delivery.objects.filter(incident=incident_id).select_related("route", "digest")
-    return list(found.order_by("-pk")[:SHOWN])
+    """Return the deliveries about an incident, the newest first."""
+    rows = Delivery.objects.filter(incident=incident_id).select_related("route", "digest")
+    return list(rows.order_by("-pk")[:SHOWN])

@@ -1,4 +1,4 @@
-"""The periodic duties, for pages: when each was last performed, and whether that is long ago."""
+"""The periodic duties, for pages: when each was last performed, and whether it is late."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +16,7 @@ class Duty:
 
 @dataclass(frozen=True, slots=True)
 class Duties:
-    """How sweep and poll stand at an instant of the database's clock."""
+    """The state of sweep and poll at an instant of the database's clock."""
 
     now: datetime
     sweep: Duty
@@ -24,12 +24,12 @@ class Duties:
 
 
 def read(now: datetime | None = None) -> Duties:
-    """Read how both stand, in one statement with the clock."""
-    at, performed = leases.performed((leases.SWEEP, leases.POLL), now)
+    """Read both duties and the clock in one statement."""
+    at, last_times = leases.performed((leases.SWEEP, leases.POLL), now)
     return Duties(
         at,
-        _duty(performed.get(leases.SWEEP), sas.sweep_seconds, at),
-        _duty(performed.get(leases.POLL), sas.poll_seconds, at),
+        _duty(last_times.get(leases.SWEEP), sas.sweep_seconds, at),
+        _duty(last_times.get(leases.POLL), sas.poll_seconds, at),
     )
 
 

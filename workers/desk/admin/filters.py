@@ -1,7 +1,7 @@
 """List filters about a process, for any list of rows that each have one.
 
-The list's admin says in ``process_path`` how a row leads to its process: ``process__``, or
-nothing where the rows are processes.
+The list's admin has in ``process_path`` the path from a row to its process: ``process__``, or
+nothing if the rows are processes.
 """
 
 from collections.abc import Callable, Iterable
@@ -38,14 +38,14 @@ from workers.states import (
 )
 from workers.store.db import dialect
 
-#: Live steps that are looked at for the choices of a filter, the newest.
+#: Newest live steps that supply the choices of a filter.
 SAMPLED = 1000
 
 
 class ProcessFilter(admin.SimpleListFilter):
-    """A filter that is told by its value and the path to the process."""
+    """A filter by its value and the path to the process."""
 
-    #: Whether it asks the database before it narrows anything: views by it are not counted.
+    #: Whether it queries the database before it narrows anything: views with it are not counted.
     asks_first = False
 
     def __init__(
@@ -69,22 +69,22 @@ class ProcessFilter(admin.SimpleListFilter):
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         raise NotImplementedError
 
-    def named(
+    def name_choices(
         self, request: HttpRequest, names: Callable[[], Iterable[str]]
     ) -> list[tuple[str, str]]:
-        """Return names as choices, the chosen one among them even where nothing has it now.
+        """Return names as choices, including the chosen one even if no row has it now.
 
-        Else the filter would vanish, and the list would show everything, at the very moment
-        that its last row moves on.
+        Otherwise the filter would vanish, and the list would show everything, as soon as its last
+        row moves on.
         """
-        # Counting makes every filter anew for every filter: the names are read once.
-        known: dict[str, set[str]] = request.__dict__.setdefault("sas_filter_names", {})
+        # Facets make every filter anew for every filter: read the names once.
+        cache: dict[str, set[str]] = request.__dict__.setdefault("sas_filter_names", {})
         key = str(self.parameter_name)
-        if key not in known:
+        if key not in cache:
             # A poll shows no filters.
-            known[key] = set() if lists.is_poll(request) else set(names())
+            cache[key] = set() if lists.is_poll(request) else set(names())
         chosen = self.value()
-        return [(name, name) for name in sorted(known[key] | ({chosen} if chosen else set()))]
+        return [(name, name) for name in sorted(cache[key] | ({chosen} if chosen else set()))]
 
 
 class NeedsSomeoneFilter(ProcessFilter):
@@ -100,22 +100,22 @@ class NeedsSomeoneFilter(ProcessFilter):
         ]
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        kinds = {"error": in_error, "alert": _alerted, "expired": _expired_again}
-        found = [kinds[value]()] if value in kinds else [kind() for kind in kinds.values()]
-        # Each by its own partial index; one condition for all would read every process.
-        return among(rows, self.path, found[0].union(*found[1:]) if found[1:] else found[0])
+        kinds = {"error": in_error, "alert": _with_open_alert, "expired": _expired_again}
+        queries = [kinds[value]()] if value in kinds else [kind() for kind in kinds.values()]
+        # Each query uses its own partial index; one condition for all would read every process.
+        return among(rows, self.path, queries[0].union(*queries[1:]) if queries[1:] else queries[0])
 
 
-def among(rows: QuerySet[Any], path: str, found: QuerySet[Any]) -> QuerySet[Any]:
-    """Keep the rows whose process is among those found, which are few and asked for first.
+def among(rows: QuerySet[Any], path: str, process_ids: QuerySet[Any]) -> QuerySet[Any]:
+    """Keep the rows whose process is among ``process_ids``, which are few and are queried first.
 
-    A list in the order of its processes then reads no more of them than it shows.  At most once
-    for one list: PostgreSQL would try two such arrays pair by pair.
+    A list in the order of its processes then reads only the rows it shows.  Use it at most once
+    per list: PostgreSQL would compare two such arrays pair by pair.
     """
     if not dialect.is_postgres():
-        return rows.filter(**{f"{path}pk__in": found})
-    # Each is looked up then; a planner that sees thousands would read all rows instead.
-    array = ArraySubquery(found, template="(ARRAY(%(subquery)s))")
+        return rows.filter(**{f"{path}pk__in": process_ids})
+    # Ids of an array are looked up one by one; for a subquery the planner may read all rows.
+    array = ArraySubquery(process_ids, template="(ARRAY(%(subquery)s))")
     is_among = Func(
         F(f"{path}pk"),
         F("candidates"),
@@ -123,15 +123,15 @@ def among(rows: QuerySet[Any], path: str, found: QuerySet[Any]) -> QuerySet[Any]
         arg_joiner=" = ANY ",
         output_field=BooleanField(),
     )
-    found_rows: QuerySet[Any] = rows.alias(candidates=array).filter(is_among)
-    return found_rows
+    narrowed: QuerySet[Any] = rows.alias(candidates=array).filter(is_among)
+    return narrowed
 
 
 def not_over(rows: QuerySet[Any], path: str) -> QuerySet[Any]:
     """Keep the rows whose process goes on or is in error."""
     if "candidates" in rows.query.annotations:
         return rows.filter(**{f"{path}finished_at__isnull": True})
-    # By the partial index of each.
+    # Each query uses its own partial index.
     going_on = Process.objects.filter(state__in=sorted(OPEN_PROCESS_STATES)).order_by()
     return among(rows, path, going_on.values("pk").union(in_error(), all=True))
 
@@ -139,7 +139,7 @@ def not_over(rows: QuerySet[Any], path: str) -> QuerySet[Any]:
 def with_step(rows: QuerySet[Any], path: str, steps: QuerySet[Any]) -> QuerySet[Any]:
     """Keep the rows whose process is not over and has one of these steps.
 
-    What is over may have a step in error, too: the one it was undone for.
+    A finished process may have a step in error, too: the one it was undone for.
     """
     return not_over(rows, path).filter(Exists(steps.filter(process=OuterRef(f"{path}pk"))))
 
@@ -148,18 +148,18 @@ def in_error() -> QuerySet[Any]:
     return Process.objects.filter(state=ProcessState.ERROR).order_by().values("pk")
 
 
-def _alerted() -> QuerySet[Any]:
-    told = Alert.objects.filter(acknowledged_at=None, process__isnull=False)
-    return told.order_by().values("process")
+def _with_open_alert() -> QuerySet[Any]:
+    alerts = Alert.objects.filter(acknowledged_at=None, process__isnull=False)
+    return alerts.order_by().values("process")
 
 
 def _expired_again() -> QuerySet[Any]:
     """Return the processes that are not over and expired more than once.
 
-    One that recovered by itself needs nobody.
+    A process that recovered by itself needs no one.
     """
     expired = Journal.objects.filter(event="expired").order_by().values("process")
-    # Counted by what the index has.
+    # Counts a column of the index.
     again = expired.annotate(times=Count("process")).filter(times__gt=1).values("process")
     going_on = Q(state__in=OPEN_PROCESS_STATES) | Q(state=ProcessState.ERROR)
     return Process.objects.filter(going_on, pk__in=again).order_by().values("pk")
@@ -181,8 +181,10 @@ class WorkflowFilter(ProcessFilter):
     parameter_name = "workflow"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        # Those that the code has: to ask the rows would read all of them.
-        return self.named(request, lambda: {one.name for one in registry.workflows()})
+        # The workflows of the code: to get them from the rows would read all rows.
+        return self.name_choices(
+            request, lambda: {workflow.name for workflow in registry.workflows()}
+        )
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         return rows.filter(**{f"{self.path}workflow": value})
@@ -193,7 +195,7 @@ class CurrentStepFilter(ProcessFilter):
     parameter_name = "step"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return self.named(request, lambda: _choices(request)["step"])
+        return self.name_choices(request, lambda: _choices(request)["step"])
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         steps = Step.objects.filter(name=value, state__in=LIVE_STEP_STATES)
@@ -205,7 +207,7 @@ class AgentInErrorFilter(ProcessFilter):
     parameter_name = "agent"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return self.named(request, lambda: _choices(request)["agent"])
+        return self.name_choices(request, lambda: _choices(request)["agent"])
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         steps = Step.objects.filter(agent=value, state=StepState.ERROR)
@@ -217,25 +219,25 @@ class FaultFilter(ProcessFilter):
     parameter_name = "fault"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return self.named(request, lambda: _choices(request)["fault"])
+        return self.name_choices(request, lambda: _choices(request)["fault"])
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        # As JSON, one that looks like a number would be compared as one.
+        # As JSON, a code that looks like a number would be compared as one.
         code = Cast(KT("fault__code"), TextField())
         faulty = Step.objects.filter(state=StepState.ERROR).annotate(code=code)
         return with_step(rows, self.path, faulty.filter(code=value))
 
 
 def _choices(request: HttpRequest) -> dict[str, set[str]]:
-    """Return the names of live steps, and the agents and faults of those in error: one question.
+    """Return the names of live steps, and the agents and faults of those in error: one query.
 
-    Several filters of a list ask; what is found is kept with the request.  Names and faults are
-    those of the newest: all of them together may be hundreds of thousands.  What none of these
-    says can still be asked for in the address, and is among the causes of errors.
+    Several filters of a list call it; the result is cached on the request.  Names and faults are
+    those of the newest steps: all of them may be hundreds of thousands.  Others can still be given
+    in the URL, and are among the causes of errors.
     """
-    kept: dict[str, set[str]] | None = getattr(request, "_sas_choices", None)
-    if kept is not None:
-        return kept
+    choices: dict[str, set[str]] | None = getattr(request, "_sas_choices", None)
+    if choices is not None:
+        return choices
     in_error = LiveStep.objects.filter(state=StepState.ERROR).order_by()
     agents = in_error.values_list(Value("agent", TextField()), "agent").distinct()
     code = Cast(KT("fault__code"), TextField())
@@ -245,12 +247,12 @@ def _choices(request: HttpRequest) -> dict[str, set[str]]:
         .values_list(Value("step", TextField()), "name")
         .distinct(),
     )
-    kept = {"agent": set(), "fault": set(), "step": set()}
+    choices = {"agent": set(), "fault": set(), "step": set()}
     for kind, value in rows:
         if value:
-            kept[kind].add(value)
-    request._sas_choices = kept  # type: ignore[attr-defined]
-    return kept
+            choices[kind].add(value)
+    request._sas_choices = choices  # type: ignore[attr-defined]
+    return choices
 
 
 def _newest(live: QuerySet[LiveStep]) -> QuerySet[Step]:

@@ -1,4 +1,4 @@
-"""What each agent may have in flight, and what it has; its breaker, and what operators set."""
+"""The flow of each agent: its limits and load, its breaker, and what operators set."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -28,13 +28,13 @@ from workers.store.flow import holds, last_answers
 
 
 class _CountedChangeList(ChangeList):
-    """A change list whose rows know how many steps of their agent are in which state."""
+    """A change list that adds to its rows how many steps of their agent are in which state."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        # What waits for an answer holds no room.
+        # A step that waits for an answer holds no room.
         at_work = LiveStep.objects.exclude(state=StepState.ERROR).filter(is_deferred=False)
-        # As the list that the number leads to: what was undone keeps the step it was undone for.
+        # Like the list the number links to: an undone process keeps the step it was undone for.
         failed = not_over(Step.objects.filter(state=StepState.ERROR), "process__")
         counts = {
             (agent, state): n
@@ -43,7 +43,7 @@ class _CountedChangeList(ChangeList):
             .values_list("agent", "state")
             .annotate(n=Count("pk"))
         }
-        # Where they are not bounded nobody counts them: they may be many.
+        # Outstanding answers without a bound are not counted: they may be many.
         bounded = Flow.objects.exclude(deferred_window=None).values("agent")
         outstanding = dict(
             LiveStep.objects.filter(is_deferred=True, agent__in=bounded)
@@ -51,7 +51,7 @@ class _CountedChangeList(ChangeList):
             .values_list("agent")
             .annotate(n=Count("pk"))
         )
-        now, held = dialect.read_clock(), holds.current()
+        now, active_holds = dialect.read_clock(), holds.current()
         self.result_list = list(self.result_list)
         answers = last_answers.of([row.agent for row in self.result_list if row.open_until])
         for row in self.result_list:
@@ -59,7 +59,7 @@ class _CountedChangeList(ChangeList):
             row.outstanding = outstanding.get(row.agent, 0)
             row.now = now
             row.last_answer = answers.get(row.agent, "")
-            row.is_held = bool({("everything", ""), ("agent", row.agent)} & held)
+            row.is_held = bool({("everything", ""), ("agent", row.agent)} & active_holds)
             row.may_set = request.user.has_perm(flow_views.PERMISSION)
             row.may_look = request.user.has_perm("workers.view_process")
 
@@ -69,7 +69,7 @@ class FlowAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     """One row per agent, with its steps in flight, waiting and in error."""
 
     change_form_template = "admin/workers/flow_page.html"
-    # The list's own name is none that can be counted.
+    # The model's verbose name cannot be counted.
     row_name, rows_name = _("agent"), _("agents")
     list_display = (
         "agent",
@@ -150,7 +150,7 @@ class FlowAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
 
 
 def _number(row: Any, state: str, name: str) -> SafeString:
-    """Return how many steps are in a state, leading to their processes."""
+    """Return how many steps are in a state, with a link to their processes."""
     count = row.counts[state]
     if not count or not row.may_look:
         return badges.labelled(name, count)
@@ -166,7 +166,7 @@ def _number(row: Any, state: str, name: str) -> SafeString:
     return badges.labelled(name, text)
 
 
-#: The state of a step whose shape and tone each state of a breaker has.
+#: By state of a breaker: the state of a step whose shape and tone it has.
 LOOKS: Mapping[str, str] = {
     BreakerState.CLOSED: StepState.PROCESSED,
     BreakerState.FORCED_CLOSED: StepState.CANCELLED,
@@ -177,7 +177,7 @@ LOOKS: Mapping[str, str] = {
 
 
 def breaker_mark(flow: Flow, now: datetime) -> SafeString:
-    """Return where a breaker stands, an operator's word before its own."""
+    """Return the state of a breaker; one that an operator forced comes before its own."""
     breaker = Breaker(0, flow.opened_at, flow.open_until, flow.forced)
     mark = breaker_label(breaker.standing(now))
     if breaker.standing(now) != BreakerState.OPEN:

@@ -1,4 +1,4 @@
-"""Setting what an agent may have in flight, how fast, and its breaker by force."""
+"""Setting an agent's window and rate, and forcing its breaker."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ class FlowForm(ReasonForm):
         help_text=lazy("Of calls that are answered later, at most. Empty: no limit."),
     )
     forced = forms.ChoiceField(label=lazy("Breaker by force"), choices=FORCED, required=False)
-    #: The values as the operator saw them: of two who set them, the second is told.
+    #: The values as the operator saw them: the second of two concurrent changes is refused.
     seen = forms.CharField(widget=forms.HiddenInput, max_length=200)
 
     field_order = ("window", "rate_per_second", "deferred_window", "forced", "reason")
@@ -66,7 +66,7 @@ def seen(flow: Flow) -> str:
 
 
 class SetFlow(RowAct):
-    """Set what is different of an agent's flow."""
+    """Set the changed values of an agent's flow."""
 
     model = Flow
     permission = PERMISSION
@@ -87,18 +87,18 @@ class SetFlow(RowAct):
             "seen": seen(row),
         }
 
-    def perform(self, request: HttpRequest, row: Flow, given: dict[str, Any]) -> str:
+    def perform(self, request: HttpRequest, row: Flow, data: dict[str, Any]) -> str:
         names = ("window", "rate_per_second", "deferred_window")
-        wanted = {name: given[name] for name in names} | {"forced": given["forced"] or None}
+        values = {name: data[name] for name in names} | {"forced": data["forced"] or None}
         with durable("flow_views.set"):
-            found = Flow.objects.select_for_update().get(pk=row.pk)
-            if seen(found) != given["seen"]:
+            flow = Flow.objects.select_for_update().get(pk=row.pk)
+            if seen(flow) != data["seen"]:
                 raise StateError(
                     _("%(agent)s was set by somebody else since the page was opened. Look again.")
                     % {"agent": row.agent}
                 )
             changed = operations.set_flow(
-                row.agent, wanted, actor=actor(request), reason=given["reason"]
+                row.agent, values, actor=actor(request), reason=data["reason"]
             )
         if not changed:
             raise StateError(_("Nothing is different: every value is what it was."))

@@ -26,7 +26,7 @@ from workers.store.flow import wait_facts
 
 #: Rows of each kind on one sheet; the rest is counted.
 MOST = 100
-#: A shift, unless somebody says otherwise; and the longest look back.
+#: The default length of a shift, and the longest look back.
 SHIFT_HOURS, LONGEST_HOURS = 8, 168
 #: Jobs that are not over.
 _GOING_ON = (JobState.RUNNING, JobState.PAUSED)
@@ -34,7 +34,7 @@ _GOING_ON = (JobState.RUNNING, JobState.PAUSED)
 
 @dataclass(frozen=True, slots=True)
 class WrittenNote:
-    """A note, and what it is on."""
+    """A note, and its subject."""
 
     at: datetime
     author: str
@@ -57,7 +57,7 @@ class Sheet:
     now: datetime
     since: datetime
     incidents: list[IncidentLine]
-    #: What waits for somebody; of what nothing waits is not told.
+    #: Piles that wait for a person; empty ones are left out.
     piles: list[tuple[WaitingPile, Pile]]
     notes: list[WrittenNote]
     holds: list[Hold]
@@ -69,7 +69,7 @@ class Sheet:
 
 
 def read(hours: int = SHIFT_HOURS, now: datetime | None = None) -> Sheet:
-    """Read the sheet; personal data in it is masked, for it is made to be sent."""
+    """Read the sheet; personal data in it is masked, because it is made to be sent."""
     paused = list(Process.objects.filter(is_paused()).order_by("paused_at")[: COUNTED + 1])
     shown = paused[:MOST]
     situation = wait_facts.read(shown, now)
@@ -87,7 +87,8 @@ def read(hours: int = SHIFT_HOURS, now: datetime | None = None) -> Sheet:
             Hold.objects.filter(ended_at=None).order_by("began_at")[:MOST], "reason"
         ),
         paused=[
-            PausedProcess(one, str(pauses[one.pk]) if one.pk in pauses else "") for one in shown
+            PausedProcess(process, str(pauses[process.pk]) if process.pk in pauses else "")
+            for process in shown
         ],
         paused_count=counted(len(paused)),
         jobs=masking.conceal_words(going_on.order_by("pk")[:MOST], "reason"),
@@ -96,15 +97,15 @@ def read(hours: int = SHIFT_HOURS, now: datetime | None = None) -> Sheet:
 
 
 def _piles() -> list[tuple[WaitingPile, Pile]]:
-    known = piles.waiting()
-    found = piles.counted({pile.name: pile.kind() for pile in known})
-    return [(pile, found[pile.name]) for pile in known if found[pile.name].count]
+    waiting = piles.waiting()
+    counts = piles.counted({pile.name: pile.kind() for pile in waiting})
+    return [(pile, counts[pile.name]) for pile in waiting if counts[pile.name].count]
 
 
 def _notes(since: datetime) -> list[WrittenNote]:
     rows = Note.objects.filter(at__gte=since).select_related("incident", "process", "author")
-    found = list(rows.defer("process__input").order_by("-at")[:MOST])
-    masks = masking.of_processes(note.process_id for note in found)
+    notes = list(rows.defer("process__input").order_by("-at")[:MOST])
+    masks = masking.of_processes(note.process_id for note in notes)
     return [
         WrittenNote(
             note.at,
@@ -112,7 +113,7 @@ def _notes(since: datetime) -> list[WrittenNote]:
             _about(note),
             masks[note.process_id].text(note.text),
         )
-        for note in found
+        for note in notes
     ]
 
 
@@ -139,15 +140,15 @@ def text(sheet: Sheet) -> str:
 def _lines(sheet: Sheet) -> Iterator[str]:
     yield _("Hand-over, %(at)s") % {"at": timestamps.full(sheet.now)}
     yield from _section(_("Open incidents"), [_incident(line) for line in sheet.incidents])
-    yield from _section(_("Waiting for somebody"), [_pile(*one) for one in sheet.piles])
-    said = _("Notes since %(at)s") % {"at": timestamps.full(sheet.since)}
-    yield from _section(said, [_note(note) for note in sheet.notes])
+    yield from _section(_("Waiting for somebody"), [_pile(*item) for item in sheet.piles])
+    title = _("Notes since %(at)s") % {"at": timestamps.full(sheet.since)}
+    yield from _section(title, [_note(note) for note in sheet.notes])
     yield from _section(_("Held"), [_hold(hold) for hold in sheet.holds])
     paused = _("Paused: %(count)s") % {"count": sheet.paused_count}
-    yield from _section(paused, [_pause(one) for one in sheet.paused])
+    yield from _section(paused, [_pause(item) for item in sheet.paused])
     yield from _section(_("Jobs under way"), [_job(job) for job in sheet.jobs])
     yield from _section(
-        _("Services that are not called"), [_breaker(*one) for one in sheet.breakers]
+        _("Services that are not called"), [_breaker(*item) for item in sheet.breakers]
     )
 
 
@@ -191,9 +192,9 @@ def _hold(hold: Hold) -> str:
     return f"{what}, {since}, {hold.began_by}: {hold.reason}"
 
 
-def _pause(one: PausedProcess) -> str:
-    since = timestamps.full(one.process.paused_at) if one.process.paused_at else ""
-    return f"{one.process.subject}, {since} {one.why}".rstrip()
+def _pause(pause: PausedProcess) -> str:
+    since = timestamps.full(pause.process.paused_at) if pause.process.paused_at else ""
+    return f"{pause.process.subject}, {since} {pause.why}".rstrip()
 
 
 def _job(job: BulkJob) -> str:

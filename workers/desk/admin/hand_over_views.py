@@ -1,4 +1,4 @@
-"""The page of the hand-over sheet, and mailing it to chosen persons."""
+"""The page of the hand-over sheet, and its mail to chosen persons."""
 
 from typing import Any
 from uuid import uuid4
@@ -37,7 +37,7 @@ class HoursForm(forms.Form):
 
 
 class MailForm(forms.Form):
-    """To whom, and what else is to be said."""
+    """The recipients, and a comment."""
 
     to: Any = forms.ModelMultipleChoiceField(
         label=lazy("To"),
@@ -65,19 +65,19 @@ def show(request: HttpRequest) -> HttpResponse:
     """Show the sheet; on POST mail it, masked as it is shown."""
     if not request.user.has_perm(PERMISSION):
         raise PermissionDenied
-    asked = HoursForm(request.GET or {"hours": SHIFT_HOURS})
-    hours = asked.cleaned_data["hours"] if asked.is_valid() else SHIFT_HOURS
+    hours_form = HoursForm(request.GET or {"hours": SHIFT_HOURS})
+    hours = hours_form.cleaned_data["hours"] if hours_form.is_valid() else SHIFT_HOURS
     sheet = hand_over.read(hours)
     if request.method != "POST":
-        return _page(request, sheet, asked, MailForm())
+        return _page(request, sheet, hours_form, MailForm())
     form = MailForm(request.POST)
     if not form.is_valid():
-        return _page(request, sheet, asked, form, status=400)
+        return _page(request, sheet, hours_form, form, status=400)
     try:
         _mail(form.cleaned_data, sheet)
     except Undelivered as problem:
         refusal = _("The mail did not leave: %(why)s.") % {"why": problem}
-        return _page(request, sheet, asked, form, status=502, refusal=refusal)
+        return _page(request, sheet, hours_form, form, status=502, refusal=refusal)
     names = [user.get_username() for user in form.cleaned_data["to"]]
     detail = {"to": names, "reason": form.cleaned_data["comment"]}
     acts.record_act("handed_over", detail, actor=actor(request))
@@ -85,25 +85,25 @@ def show(request: HttpRequest) -> HttpResponse:
     return redirect("admin:workers_incident_hand_over")
 
 
-def _list_of(request: HttpRequest, pile: WaitingPile) -> str:
-    """Return the address of the list of a pile; empty: the user may not see that."""
+def _list_url(request: HttpRequest, pile: WaitingPile) -> str:
+    """Return the URL of the list of a pile; empty if the user may not see it."""
     if not request.user.has_perm(pile.permission):
         return ""
     return f"{reverse(pile.page)}?{pile.query}".rstrip("?")
 
 
-def _mail(given: dict[str, Any], sheet: hand_over.Sheet) -> None:
+def _mail(data: dict[str, Any], sheet: hand_over.Sheet) -> None:
     text = hand_over.text(sheet)
     subject = text.partition("\n")[0]
-    body = f"{given['comment']}\n\n{text}" if given["comment"] else text
-    address = ",".join(user.email for user in given["to"])
+    body = f"{data['comment']}\n\n{text}" if data["comment"] else text
+    address = ",".join(user.email for user in data["to"])
     senders.send(IncidentLetter(RouteKind.MAIL, address, "", f"msg_{uuid4().hex}", subject, body))
 
 
 def _page(
     request: HttpRequest,
     sheet: hand_over.Sheet,
-    asked: HoursForm,
+    hours_form: HoursForm,
     form: MailForm,
     *,
     status: int = 200,
@@ -113,8 +113,8 @@ def _page(
         **admin.site.each_context(request),
         "title": _("Hand-over"),
         "sheet": sheet,
-        "piles": [(*one, _list_of(request, one[0])) for one in sheet.piles],
-        "asked": asked,
+        "piles": [(*pair, _list_url(request, pair[0])) for pair in sheet.piles],
+        "asked": hours_form,
         "form": form,
         "refusal": refusal,
         "query": request.GET.urlencode(),

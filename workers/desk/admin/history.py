@@ -1,4 +1,4 @@
-"""Django's own page of what was done to a row, masked: its log keeps reasons as they were given."""
+"""Django's own history page of a row, masked: its log keeps reasons as they were written."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ from workers.models import Process
 
 
 class MaskedHistoryAdmin(admin.ModelAdmin):
-    """Masks the page in memory, by what is known of the row."""
+    """Masks the page in memory, with the mask of the row."""
 
     def history_mask(self, row: Any) -> Mask:
-        """Return what masks the words about a row: its process's mask, where it has one."""
+        """Return the mask of texts about a row: its process's mask, if it has one."""
         process_id = row.pk if isinstance(row, Process) else getattr(row, "process_id", None)
         return masking.of_processes([process_id])[process_id]
 

@@ -19,7 +19,7 @@ from workers.models import Hold
 
 
 class _HoldChangeList(ChangeList):
-    """A change list whose rows know whether the user may lift them."""
+    """A change list that adds to its rows whether the user may lift them."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -36,7 +36,7 @@ class HoldAdmin(ReadOnlyAdmin, LiveListAdmin):
     list_display = ("what", "standing", "reason", "began", "ended", "lift")
     list_display_links = None
     never_asked = ("reason",)
-    # By no reason: it could be read by where others stand beside it.
+    # Not by reason: the order would tell what is masked.
     sortable_by = ("standing", "began", "ended")
     ordering = (F("ended_at").desc(nulls_first=True), "-began_at")
 
@@ -76,11 +76,11 @@ class HoldAdmin(ReadOnlyAdmin, LiveListAdmin):
 
     @admin.display(description=lazy("began"), ordering="began_at")
     def began(self, row: Hold) -> SafeString:
-        return _by(row.began_at, row.began_by)
+        return _instant_and_name(row.began_at, row.began_by)
 
     @admin.display(description=lazy("lifted"), ordering="ended_at")
     def ended(self, row: Hold) -> SafeString | str:
-        return _by(row.ended_at, row.ended_by) if row.ended_at else badges.NOTHING
+        return _instant_and_name(row.ended_at, row.ended_by) if row.ended_at else badges.NOTHING
 
     @admin.display(description=lazy("lift"))
     def lift(self, row: Any) -> SafeString | str:
@@ -94,5 +94,5 @@ class HoldAdmin(ReadOnlyAdmin, LiveListAdmin):
         )
 
 
-def _by(at: Any, who: str) -> SafeString:
-    return format_html('{} <span class="sas-agent">{}</span>', badges.instant(at), who)
+def _instant_and_name(at: Any, name: str) -> SafeString:
+    return format_html('{} <span class="sas-agent">{}</span>', badges.instant(at), name)

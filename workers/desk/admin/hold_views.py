@@ -22,7 +22,7 @@ PERMISSION = "workers.operate_hold"
 
 
 class HoldForm(ReasonForm):
-    """What to hold: one list of all that can be, so that no name is mistyped."""
+    """What to hold, from one list of all choices, so that no name is mistyped."""
 
     what = forms.ChoiceField(label=lazy("Hold"))
 
@@ -43,7 +43,7 @@ def may(request: HttpRequest) -> bool:
 
 
 def choices() -> list[tuple[str, Any]]:
-    """Return everything that can be held: agents that have a flow row, steps that code names."""
+    """Return everything that can be held: agents with a flow row, and steps of the code."""
     agents = Flow.objects.order_by("agent").values_list("agent", flat=True)
     steps = {spec.name for workflow in registry.workflows() for spec in workflow.steps}
     return [
@@ -54,7 +54,7 @@ def choices() -> list[tuple[str, Any]]:
 
 
 class _OnHolds(RowAct):
-    """What is done to holds, and leads back to their list."""
+    """An act on holds that leads back to their list."""
 
     model = Hold
     permission = PERMISSION
@@ -83,21 +83,21 @@ class HoldAct(_OnHolds):
         return None
 
     def initial(self, request: HttpRequest, row: None) -> dict[str, Any]:
-        # A link may say what; what cannot be held is not among the choices.
+        # A link may preselect a choice; anything else cannot be held.
         return {"what": request.GET["what"]} if "what" in request.GET else {}
 
-    def perform(self, request: HttpRequest, row: None, given: dict[str, Any]) -> str:
-        kind, name = given["what"]
-        operations.hold(kind, name, actor=actor(request), reason=given["reason"])
+    def perform(self, request: HttpRequest, row: None, data: dict[str, Any]) -> str:
+        kind, name = data["what"]
+        operations.hold(kind, name, actor=actor(request), reason=data["reason"])
         return _("Held: %(what)s.") % {"what": badges.hold(kind, name)}
 
     def done(
-        self, request: HttpRequest, row: None, result: str, given: dict[str, Any]
+        self, request: HttpRequest, row: None, result: str, data: dict[str, Any]
     ) -> HttpResponse:
-        kind, name = given["what"]
-        if held := Hold.objects.filter(kind=kind, name=name, ended_at=None).first():
-            return super().done(request, held, result, given)
-        # Lifted by now.
+        kind, name = data["what"]
+        if hold := Hold.objects.filter(kind=kind, name=name, ended_at=None).first():
+            return super().done(request, hold, result, data)
+        # It was lifted meanwhile.
         messages.success(request, result)
         return redirect(self.url(request, row))
 
@@ -114,8 +114,8 @@ class LiftAct(_OnHolds):
             return ""
         return _("This hold was lifted already, by %(who)s.") % {"who": row.ended_by}
 
-    def perform(self, request: HttpRequest, row: Hold, given: dict[str, Any]) -> str:
-        operations.lift(row.kind, row.name, actor=actor(request), reason=given["reason"])
+    def perform(self, request: HttpRequest, row: Hold, data: dict[str, Any]) -> str:
+        operations.lift(row.kind, row.name, actor=actor(request), reason=data["reason"])
         return _("Lifted: %(what)s.") % {"what": badges.hold(row.kind, row.name)}
 
     def context(self, request: HttpRequest, row: Any) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""A shape for every state, so that no state is told by its colour alone."""
+"""A shape for every state, so that no state is shown by its colour alone."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-#: Outlines on a grid of 16 by 16, drawn with a pen and not filled.
+#: SVG paths on a grid of 16 by 16, stroked and not filled.
 OUTLINES: dict[str, str] = {
     "waiting": "M3.5 8h.01M8 8h.01M12.5 8h.01",
     "pending": "M8 2.5a5.5 5.5 0 1 0 0 11a5.5 5.5 0 1 0 0-11zM8 5v3.2l2 1.3",

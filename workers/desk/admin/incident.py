@@ -43,9 +43,9 @@ from workers.states import IncidentState
 from workers.store.flow import wait_facts
 
 VIEW_JOBS = "desk.view_bulkjob"
-#: Incidents on the desk; the list has the others.
+#: Maximum incidents on the desk; the list has the others.
 ON_DESK = 20
-#: The state of a process whose shape and tone each state has.
+#: By state of an incident: the state of a process whose shape and tone it has.
 LOOKS = {
     IncidentState.OPEN: "alert",
     IncidentState.ACKNOWLEDGED: "processing",
@@ -55,7 +55,7 @@ LOOKS = {
 
 
 class IncidentChangeList(BoundedChangeList):
-    """A change list whose rows are in words."""
+    """A change list that puts its rows into words."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -99,7 +99,7 @@ class CodeFilter(admin.SimpleListFilter):
     parameter_name = "code"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        # Those that the code has: to ask the rows would read all of them.
+        # The kinds of the code: to get them from the rows would read all rows.
         return [(kind.code, kind.code) for kind in alert_kinds()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Incident]) -> QuerySet[Incident]:
@@ -108,7 +108,7 @@ class CodeFilter(admin.SimpleListFilter):
 
 @admin.register(Incident)
 class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
-    """What operators deal with: one line per cause."""
+    """Incidents: one line per cause."""
 
     change_list_template = "admin/workers/incident/list.html"
     change_form_template = "admin/workers/incident/page.html"
@@ -196,7 +196,7 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
         model_admin = incident_filter.list_to_resubmit(request)
         if model_admin is None:
             raise PermissionDenied
-        # As its list would be filtered: the job's page leads back there.
+        # Filter as the list does: the job's page links back to it.
         if request.GET.get("incident") != str(pk):
             return redirect(f"{request.path}?incident={pk}")
         rows = incident_filter.members(
@@ -244,8 +244,8 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
 
     @admin.display(description=lazy("next"))
     def next_act(self, row: Any) -> SafeString | str:
-        comes = row.line.next_act
-        return badges.labelled(_("next:"), comes) if comes else badges.NOTHING
+        text = row.line.next_act
+        return badges.labelled(_("next:"), text) if text else badges.NOTHING
 
     @admin.display(description=lazy("owner"))
     def owner(self, row: Incident) -> SafeString | str:
@@ -253,7 +253,7 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
 
 
 def desk(request: HttpRequest) -> HttpResponse:
-    """Answer the poll of the engine's own front page: the open incidents."""
+    """Answer a poll of the engine's own front page with the open incidents."""
     if not request.user.has_perm("workers.view_incident"):
         raise PermissionDenied
     template = "admin/workers/incident/front_live.html"
@@ -261,14 +261,14 @@ def desk(request: HttpRequest) -> HttpResponse:
 
 
 def note_url(request: HttpRequest, row: Incident) -> str:
-    """Return where a note is sent to; empty: the user may write none."""
+    """Return the URL that a note is posted to; empty if the user may write none."""
     if not request.user.has_perm("workers.note_incident"):
         return ""
     return reverse("admin:workers_incident_note", args=[row.pk])
 
 
 def state_mark(row: Incident) -> SafeString:
-    """Return where an incident stands; until when, where it is snoozed."""
+    """Return the state of an incident, and until when it is snoozed."""
     look = LOOKS[IncidentState(row.state)]
     mark = badges.label(row.get_state_display(), look, look)
     if row.snooze_until is None:

@@ -27,11 +27,11 @@ def csv_view(request: HttpRequest, pk: int) -> StreamingHttpResponse:
 
 def _lines(incident: Incident, *, is_personal: bool) -> Iterator[list[Any]]:
     rows = incident.alerts.select_related("process").defer("process__input").order_by("-pk")
-    last: int | None = None
+    last_id: int | None = None
     while alerts := list(
-        (rows if last is None else rows.filter(pk__lt=last))[: csv_files.READ_AT_ONCE]
+        (rows if last_id is None else rows.filter(pk__lt=last_id))[: csv_files.READ_AT_ONCE]
     ):
-        last = alerts[-1].pk
+        last_id = alerts[-1].pk
         if not is_personal:
             masking.conceal_alerts(alerts)
         for alert in alerts:

@@ -18,9 +18,9 @@ STILL_SO = Q(resolved_at=None)
 
 
 class IncidentFilter(ProcessFilter):
-    """The members of one incident; shown where its page led to it.
+    """The members of one incident; shown when its page linked here.
 
-    Those whose cause is still so; of one that is resolved, all that it had.
+    Keeps members whose cause persists; of a resolved incident, all members that it had.
     """
 
     title = lazy("incident")
@@ -45,19 +45,21 @@ class IncidentFilter(ProcessFilter):
         )
 
 
-def members(rows: QuerySet[Any], path: str, incident_id: int, which: Q = STILL_SO) -> QuerySet[Any]:
-    """Return those of the rows whose process an incident still stops, or has ``which`` alerts."""
-    alerts = Alert.objects.filter(which, incident_id=incident_id, process__isnull=False)
+def members(
+    rows: QuerySet[Any], path: str, incident_id: int, condition: Q = STILL_SO
+) -> QuerySet[Any]:
+    """Keep the rows whose process has alerts of an incident that meet ``condition``."""
+    alerts = Alert.objects.filter(condition, incident_id=incident_id, process__isnull=False)
     return among(rows, path, alerts.order_by().values("process"))
 
 
 def list_to_resubmit(request: HttpRequest) -> BulkListAdmin | None:
-    """Return the list in which the user may resubmit, an app's own first; None: there is none."""
-    found = [
+    """Return a list in which the user may resubmit, an app's own first; None if there is none."""
+    lists = [
         model_admin
         for model_admin in admin.site._registry.values()
         if isinstance(model_admin, BulkListAdmin)
         and model_admin.has_view_permission(request)
         and model_admin.may(request, BY_NAME["resubmit"])
     ]
-    return min(found, key=lambda model_admin: model_admin.model is Process, default=None)
+    return min(lists, key=lambda model_admin: model_admin.model is Process, default=None)

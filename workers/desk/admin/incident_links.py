@@ -1,4 +1,4 @@
-"""Where an incident leads to: the lists of its processes, or the page of what else it is about."""
+"""Links of an incident: to the lists of its processes, or to the page of its subject."""
 
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
@@ -17,7 +17,7 @@ _PAGES: dict[str, Page] = {
     IncidentKind.DUTY: _DOCTOR,
     IncidentKind.INSTALLATION: _DOCTOR,
 }
-#: Kinds with incidents of several things: pages by the code of their alerts.
+#: For kinds with several subjects: pages by the code of their alerts.
 _PAGES_BY_CODE = {
     "sink_undeliverable": Page("workers_sink_changelist", lazy("Sinks"), "workers.view_sink"),
     "route_undeliverable": Page(
@@ -27,7 +27,7 @@ _PAGES_BY_CODE = {
 
 
 def links(request: HttpRequest, incident: Incident) -> list[tuple[str, Text]]:
-    """Return the addresses and names of the pages from where an incident is dealt with."""
+    """Return the URLs and names of the pages where an incident can be handled."""
     if is_of_processes(incident):
         return _lists(request, incident)
     page = _PAGES_BY_CODE.get(incident.code) or _PAGES.get(incident.kind)
@@ -36,15 +36,15 @@ def links(request: HttpRequest, incident: Incident) -> list[tuple[str, Text]]:
 
 
 def is_of_processes(incident: Incident) -> bool:
-    """Say whether its alerts are each of a process."""
+    """Return whether each of its alerts is about a process."""
     return "workflow" in incident.params
 
 
 def _lists(request: HttpRequest, incident: Incident) -> list[tuple[str, Text]]:
-    said = _("Its %(rows)s")
+    text = _("Its %(rows)s")
     if incident.resolved_at is None and incident_filter.list_to_resubmit(request) is not None:
-        said = _("Resubmit its %(rows)s…")
+        text = _("Resubmit its %(rows)s…")
     return [
-        (f"{url}?incident={incident.pk}", said % {"rows": label})
+        (f"{url}?incident={incident.pk}", text % {"rows": label})
         for url, label in subjects.lists(request.user)
     ]

@@ -17,13 +17,13 @@ from workers.desk.operate.incident_list import IncidentLine
 from workers.models import Alert, Incident
 from workers.store.flow import wait_facts
 
-#: Members on a page; the chart looks at so many of the newest.
+#: Members on a page; newest members in the chart.
 PAGE, CHARTED = 50, 5000
-#: Notes on the page, the newest.
+#: Newest notes on the page.
 NOTES = 50
-#: Jobs on the page, of so many that are looked at.
+#: Jobs on the page; newest jobs that are searched for them.
 JOBS, LOOKED_AT = 10, 200
-#: Journal lines of a sample, the newest.
+#: Newest journal lines of a sample.
 SAMPLE_LINES = 5
 
 
@@ -42,10 +42,10 @@ class IncidentPanel:
     line: IncidentLine
     now: datetime
     chart: Chart | None
-    #: Newest alert that the page has shown, and how many came after it.
+    #: The newest alert that the page has shown, and how many came after it.
     seen: int
     news: int
-    #: Alerts that are still so, the newest first; None: there are more than were looked at.
+    #: Alerts whose cause persists, newest first; None if there are more than were read.
     still: list[int] | None
 
     @property
@@ -54,7 +54,7 @@ class IncidentPanel:
 
 
 def panel(incident: Incident, seen: int | None) -> IncidentPanel:
-    """Read the live part; ``seen`` is the newest alert that the page was opened with."""
+    """Read the live part; ``seen`` is the newest alert when the page was opened."""
     situation = wait_facts.read()
     (line,) = incident_list.in_words([incident], situation)
     columns = ("pk", "raised_at", "resolved_at")
@@ -83,29 +83,29 @@ class Members:
 
 
 def members(panel: IncidentPanel, number: int) -> Members:
-    """Return the alerts that are still so, the newest first; of one that is resolved, all it had.
+    """Return the alerts whose cause persists, newest first; of a resolved incident, all it had.
 
-    The samples are the newest, the oldest, and one between, of as many as are counted.
+    The samples are the newest, the oldest and a middle one of the alerts that are counted.
     """
     keys = _members(panel)[:COUNTED]
     page: Any = Paginator(keys, PAGE).get_page(number)
-    sampled = list(dict.fromkeys(keys[place] for place in (0, len(keys) // 2, -1))) if keys else []
-    known = (
+    sample_ids = list(dict.fromkeys(keys[i] for i in (0, len(keys) // 2, -1))) if keys else []
+    by_id = (
         Alert.objects.select_related("process", "step")
         .defer("process__input", "step__result", "step__reply")
-        .in_bulk([*sampled, *page.object_list])
+        .in_bulk([*sample_ids, *page.object_list])
     )
-    masks = masking.conceal_alerts(known.values())
-    for alert in known.values():
+    masks = masking.conceal_alerts(by_id.values())
+    for alert in by_id.values():
         if alert.step is not None:
             masking.conceal_step(alert.step, masks[alert.process_id])
-    urls = subjects.pages(alert.process_id for alert in known.values() if alert.process_id)
-    for alert in known.values():
+    urls = subjects.pages(alert.process_id for alert in by_id.values() if alert.process_id)
+    for alert in by_id.values():
         alert.subject_url = urls.get(alert.process_id or 0)  # type: ignore[attr-defined]
-    page.object_list = [known[key] for key in page.object_list if key in known]
-    about = [known[key] for key in sampled if key in known and known[key].process is not None]
+    page.object_list = [by_id[key] for key in page.object_list if key in by_id]
+    about = [by_id[key] for key in sample_ids if key in by_id and by_id[key].process is not None]
     processes = [alert.process for alert in about if alert.process]
-    # For a process that is well by now: what had failed, not how it ended.
+    # For a process that has recovered: what had failed, not how it ended.
     failed = {a.process_id: a.last_raised_at for a in about if a.process_id and a.resolved_at}
     ends = timeline.ends(processes, SAMPLE_LINES, masks, failed)
     return Members(page, [Sample(alert, ends[alert.process_id or 0]) for alert in about])
@@ -121,14 +121,14 @@ def _members(panel: IncidentPanel) -> list[int]:
 
 
 def jobs(incident: Incident) -> list[BulkJob]:
-    """Return the newest jobs on its members: by its key, or by a list that shows its members."""
-    since = BulkJob.objects.filter(created_at__gte=incident.opened_at).order_by("-pk")[:LOOKED_AT]
-    return [job for job in since if _is_on(job, incident)][:JOBS]
+    """Return the newest jobs on its members: started by its key, or from a list of its members."""
+    newest = BulkJob.objects.filter(created_at__gte=incident.opened_at).order_by("-pk")[:LOOKED_AT]
+    return [job for job in newest if _is_on(job, incident)][:JOBS]
 
 
 def _is_on(job: BulkJob, incident: Incident) -> bool:
-    listed = parse_qs(str(job.source.get("query", ""))).get("incident", [])
-    return job.source.get("incident") == incident.key or str(incident.pk) in listed
+    incident_ids = parse_qs(str(job.source.get("query", ""))).get("incident", [])
+    return job.source.get("incident") == incident.key or str(incident.pk) in incident_ids
 
 
 def notes(incident: Incident) -> list[Note]:

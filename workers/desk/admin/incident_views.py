@@ -1,4 +1,4 @@
-"""What operators do to an incident: each act with its form, what it means, and its words."""
+"""What operators do to an incident: each act with its form and its texts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from workers.store.db import dialect
 
 
 class CommentForm(forms.Form):
-    """What an operator says beside an act; kept in the journal."""
+    """An operator's comment on an act; kept in the journal."""
 
     comment = forms.CharField(
         label=lazy("Comment"),
@@ -49,7 +49,7 @@ class AssignForm(CommentForm):
 
 
 class SnoozeForm(CommentForm):
-    """For how long; or until an instant, which then counts."""
+    """For how long; or until an instant, which takes precedence."""
 
     minutes = forms.TypedChoiceField(
         label=lazy("For"),
@@ -75,17 +75,17 @@ class SnoozeForm(CommentForm):
 
 @dataclass(frozen=True)
 class Act(RowAct):
-    """One thing an operator may do to an incident: its address, words, form, and the verb."""
+    """One act of an operator on an incident: its URL, texts, form, and function."""
 
     name: str
     permission: str
     label: Text
     sentence: Text
     form: type[forms.Form]
-    #: Does it, as (incident, user id, actor, what the form gave); False: somebody was quicker.
+    #: Called with (incident, user id, actor, form data); False if somebody was quicker.
     do: Callable[[Incident, int, str, Mapping[str, Any]], bool]
-    said: Text
-    #: Whether it may be done to one that is resolved, too.
+    message: Text
+    #: Whether it may be done to a resolved incident, too.
     is_for_resolved: bool = False
     is_grave: bool = False
 
@@ -102,10 +102,10 @@ class Act(RowAct):
     def initial(self, request: HttpRequest, row: Incident) -> dict[str, Any]:
         return {"assignee": row.assignee_id}
 
-    def perform(self, request: HttpRequest, row: Incident, given: dict[str, Any]) -> str:
+    def perform(self, request: HttpRequest, row: Incident, data: dict[str, Any]) -> str:
         assert request.user.pk is not None
-        is_done = self.do(row, int(request.user.pk), actor(request), given)
-        return str(self.said) if is_done else ""
+        is_done = self.do(row, int(request.user.pk), actor(request), data)
+        return str(self.message) if is_done else ""
 
     def url(self, request: HttpRequest, row: Incident) -> str:
         return reverse("admin:workers_incident_change", args=[row.pk])
@@ -120,30 +120,30 @@ class Act(RowAct):
         }
 
 
-def _take(incident: Incident, user_id: int, who: str, given: Mapping[str, Any]) -> bool:
+def _take(incident: Incident, user_id: int, name: str, data: Mapping[str, Any]) -> bool:
     return incident_commands.acknowledge(
-        incident.pk, user_id, actor=who, comment=given.get("comment", "")
+        incident.pk, user_id, actor=name, comment=data.get("comment", "")
     )
 
 
-def _assign(incident: Incident, user_id: int, who: str, given: Mapping[str, Any]) -> bool:
-    assignee = given["assignee"]
+def _assign(incident: Incident, user_id: int, name: str, data: Mapping[str, Any]) -> bool:
+    assignee = data["assignee"]
     return incident_commands.assign(
-        incident.pk, assignee.pk if assignee else None, actor=who, reason=given["comment"]
+        incident.pk, assignee.pk if assignee else None, actor=name, reason=data["comment"]
     )
 
 
-def _snooze(incident: Incident, user_id: int, who: str, given: Mapping[str, Any]) -> bool:
-    until = given["until"] or dialect.read_clock() + timedelta(minutes=given["minutes"])
-    return incident_commands.snooze(incident.pk, until, actor=who, reason=given["comment"])
+def _snooze(incident: Incident, user_id: int, name: str, data: Mapping[str, Any]) -> bool:
+    until = data["until"] or dialect.read_clock() + timedelta(minutes=data["minutes"])
+    return incident_commands.snooze(incident.pk, until, actor=name, reason=data["comment"])
 
 
-def _resolve(incident: Incident, user_id: int, who: str, given: Mapping[str, Any]) -> bool:
-    return incident_commands.resolve(incident.pk, user_id, actor=who, reason=given["comment"])
+def _resolve(incident: Incident, user_id: int, name: str, data: Mapping[str, Any]) -> bool:
+    return incident_commands.resolve(incident.pk, user_id, actor=name, reason=data["comment"])
 
 
-def _note(incident: Incident, user_id: int, who: str, given: Mapping[str, Any]) -> bool:
-    return notes.write_on_incident(incident.pk, user_id, given["text"], actor=who)
+def _note(incident: Incident, user_id: int, name: str, data: Mapping[str, Any]) -> bool:
+    return notes.write_on_incident(incident.pk, user_id, data["text"], actor=name)
 
 
 ACTS: tuple[Act, ...] = (
@@ -202,7 +202,7 @@ ACTS: tuple[Act, ...] = (
 
 
 def offers(request: HttpRequest, incident: Incident) -> list[tuple[Act, str]]:
-    """Return the acts that the user may do just now, each with its address."""
+    """Return the acts that the user may do just now, each with its URL."""
     return [
         (act, reverse(f"admin:workers_incident_{act.name}", args=[incident.pk]))
         for act in ACTS

@@ -1,4 +1,4 @@
-"""Jobs: every act on many, who wanted it and why, how far it is, and what became of it."""
+"""Jobs: every act on many processes, who started it and why, its progress and its results."""
 
 from typing import Any, ClassVar
 
@@ -33,7 +33,7 @@ class VerbFilter(admin.SimpleListFilter):
 
 
 class JobChangeList(ClockedChangeList):
-    """A change list whose rows know the time, and are masked."""
+    """A change list that adds the time to its rows, and masks them."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -71,7 +71,7 @@ class BulkJobAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
         return JobChangeList
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whoever started a job may see it, too."""
+        """Let the user who started a job see it, too."""
         return super().has_view_permission(request, obj) or (
             isinstance(obj, BulkJob) and job_views.is_own(request, obj)
         )
@@ -81,7 +81,7 @@ class BulkJobAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
         return {**job_page.context(request, row), "title": title}
 
     def live_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Answer a poll: with the live part, or 204 where nothing has changed since."""
+        """Answer a poll with the live part, or with 204 if nothing has changed since."""
         job = self.get_object(request, str(pk))
         if not self.has_view_permission(request, job):
             raise PermissionDenied

@@ -1,4 +1,4 @@
-"""The processes of a job, or those that came to one thing: where a job's page led to a list."""
+"""A filter by job, or by one result of a job: for links from the page of a job to a list."""
 
 from typing import Any
 
@@ -27,15 +27,15 @@ class JobFilter(ProcessFilter):
         if not chosen:
             return []
         number, _colon, result = chosen.partition(":")
-        said = _("job %(n)s") % {"n": number}
-        return [(chosen, f"{said}, {Result(result).label}" if result in Result.values else said)]
+        text = _("job %(n)s") % {"n": number}
+        return [(chosen, f"{text}, {Result(result).label}" if result in Result.values else text)]
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         return of_job(rows, self.path, value)
 
 
 def of_job(rows: QuerySet[Any], path: str, value: str) -> QuerySet[Any]:
-    """Keep the rows whose process is one of ``JOB`` or of ``JOB:RESULT``; none for another text."""
+    """Keep the rows whose process is in ``JOB`` or ``JOB:RESULT``; none for any other text."""
     number, colon, result = value.partition(":")
     if not (number.isascii() and number.isdigit() and len(number) <= LONGEST):
         return rows.none()
@@ -44,7 +44,7 @@ def of_job(rows: QuerySet[Any], path: str, value: str) -> QuerySet[Any]:
     items = BulkItem.objects.filter(job=int(number))
     if result:
         items = job_results.of_result(int(number), result)
-    found = items.order_by().values("process")
+    process_ids = items.order_by().values("process")
     if "candidates" in rows.query.annotations:
-        return rows.filter(**{f"{path}pk__in": found})
-    return among(rows, path, found)
+        return rows.filter(**{f"{path}pk__in": process_ids})
+    return among(rows, path, process_ids)

@@ -1,4 +1,4 @@
-"""What the page of a job shows: how far it is, what became of its processes, and each of them."""
+"""What the page of a job shows: its progress, its results, and its processes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from workers.rules.refusals import text_of
 from workers.store.db import dialect
 
 PER_PAGE = 50
-#: The shape and tone of each state, and of what came of a process: those of a like state of steps.
+#: By state of a job or result of a process: the state of a step whose shape and tone it has.
 MARKS: Mapping[str, str] = {
     JobState.PLANNED: "waiting",
     JobState.RUNNING: "processing",
@@ -50,7 +50,7 @@ RESULT_MARKS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Pile:
-    """Items that came to one thing: a link to them, and back to the list with exactly these."""
+    """Items with the same result: a link to them, and one to the list with exactly these."""
 
     name: str
     label: Text
@@ -76,7 +76,7 @@ def state_mark(job: BulkJob) -> SafeString:
 
 
 def progress(job: BulkJob) -> str:
-    """Return how far a job is, in words."""
+    """Return the progress of a job in words."""
     done = _("%(done)d of %(total)d") % {"done": job.done, "total": job.total}
     if not job.refused:
         return done
@@ -85,17 +85,17 @@ def progress(job: BulkJob) -> str:
 
 
 def counts(job: BulkJob) -> dict[str, int]:
-    """Count the items of a job by what came of them, in one query."""
+    """Count the items of a job by result, in one query."""
     rows = job_results.with_result(BulkItem.objects.filter(job=job)).order_by()
     return dict(rows.values_list("result").annotate(Count("pk")))
 
 
 def marker(job: BulkJob) -> Marker:
-    """Return the marker of the page of a job: what became of its items is news, too."""
-    return Marker(_seen(job, counts(job)), dialect.read_clock())
+    """Return the marker of the page of a job, which covers the results of its items, too."""
+    return Marker(_fingerprint(job, counts(job)), dialect.read_clock())
 
 
-def _seen(job: BulkJob, by_result: Mapping[str, int]) -> str:
+def _fingerprint(job: BulkJob, by_result: Mapping[str, int]) -> str:
     parts = [job.state, job.done, job.refused, *(by_result.get(result, 0) for result in Result)]
     return "-".join(map(str, parts))
 
@@ -107,14 +107,14 @@ def context(request: HttpRequest, job: BulkJob) -> dict[str, Any]:
     chosen = request.GET.get("is", "")
     chosen = chosen if chosen in Result.values else ""
     model_admin = list_of(job)
-    listed = _reverse(model_admin, "changelist")
+    list_url = _reverse(model_admin, "changelist")
     piles = [
         Pile(
             result.value,
             result.label,
             by_result[result],
             f"?{urlencode({'is': result.value})}",
-            f"{listed}?{urlencode({'job': f'{job.pk}:{result.value}'})}",
+            f"{list_url}?{urlencode({'job': f'{job.pk}:{result.value}'})}",
             result == chosen,
         )
         for result in Result
@@ -134,11 +134,11 @@ def context(request: HttpRequest, job: BulkJob) -> dict[str, Any]:
         "page": page,
         "lines": _lines(request, page.object_list),
         "acts": _acts(request, job),
-        "again": _again(request, job, model_admin, by_result),
+        "again": _resubmit_link(request, job, model_admin, by_result),
         "source": source_of(job),
-        "list_url": f"{listed}?{urlencode({'job': job.pk})}",
+        "list_url": f"{list_url}?{urlencode({'job': job.pk})}",
         "may_list": model_admin.has_view_permission(request),
-        "seen": _seen(job, by_result),
+        "seen": _fingerprint(job, by_result),
         "live_url": _live_url(job, chosen, page.number),
         "now": now,
         "server_now": now.isoformat(),
@@ -146,10 +146,10 @@ def context(request: HttpRequest, job: BulkJob) -> dict[str, Any]:
 
 
 def list_of(job: BulkJob) -> BulkListAdmin:
-    """Return the list that its set was chosen in; that of processes, where there is none."""
-    wanted = job.source.get("list")
+    """Return the list its processes were selected in; that of all processes if there is none."""
+    label = job.source.get("list")
     for model, model_admin in admin.site._registry.items():
-        if model._meta.label_lower == wanted and isinstance(model_admin, BulkListAdmin):
+        if model._meta.label_lower == label and isinstance(model_admin, BulkListAdmin):
             return model_admin
     fallback = admin.site._registry[Process]
     assert isinstance(fallback, BulkListAdmin)
@@ -157,46 +157,46 @@ def list_of(job: BulkJob) -> BulkListAdmin:
 
 
 def source_of(job: BulkJob) -> tuple[str, str]:
-    """Return where its set came from, in words, and the address of that; empty: it has none."""
+    """Return in words where its processes came from, and the URL of that; empty if it has none."""
     source = job.source
     if "incident" in source:
         return _("incident %(key)s") % {"key": source["incident"]}, ""
     if "list" in source:
-        # Made before searches were left out, it may have one, with somebody's name in it.
+        # An old job may have kept a search, which may hold a person's name.
         model_admin, query = list_of(job), without_search(QueryDict(str(source.get("query", ""))))
         name = str(model_admin.opts.verbose_name_plural)
         url = _reverse(model_admin, "changelist") + (f"?{query}" if query else "")
         return (_("%(list)s, as filtered") if query else _("%(list)s")) % {"list": name}, url
-    said = ", ".join(f"{name} {value}" for name, value in source.items())
-    return said or _("a terminal"), ""
+    text = ", ".join(f"{name} {value}" for name, value in source.items())
+    return text or _("a terminal"), ""
 
 
-def _page(job: BulkJob, chosen: str, by_result: Mapping[str, int], wanted: str) -> Any:
+def _page(job: BulkJob, chosen: str, by_result: Mapping[str, int], page_number: str) -> Any:
     items = job_results.of_result(job.pk, chosen) if chosen else BulkItem.objects.filter(job=job)
     rows = job_results.with_result(items)
     total = by_result.get(chosen, 0) if chosen else sum(by_result.values())
-    found = Paginator(rows.select_related("process").order_by("process_id"), PER_PAGE)
-    found.count = total
-    return found.get_page(wanted)
+    paginator = Paginator(rows.select_related("process").order_by("process_id"), PER_PAGE)
+    paginator.count = total
+    return paginator.get_page(page_number)
 
 
 def _lines(request: HttpRequest, items: Any) -> list[Line]:
     rows = list(items)
     urls = subjects.pages(item.process_id for item in rows)
-    refused = [item.process_id for item in rows if item.refusal]
-    masks = masking.of_processes(refused) if refused else {}
+    refused_ids = [item.process_id for item in rows if item.refusal]
+    masks = masking.of_processes(refused_ids) if refused_ids else {}
     may_see = request.user.has_perm("workers.view_process")
-    found = []
+    lines = []
     for item in rows:
         url = urls.get(item.process_id, "")
         if not url and may_see:
             url = reverse("admin:workers_process_change", args=[item.process_id])
         why = ""
         if item.refusal:
-            said = text_of(item.refusal["code"], item.refusal["params"])
-            why = masks[item.process_id].text(said)
-        found.append(Line(item.process.subject, url, result_mark(item.result), why))
-    return found
+            text = text_of(item.refusal["code"], item.refusal["params"])
+            why = masks[item.process_id].text(text)
+        lines.append(Line(item.process.subject, url, result_mark(item.result), why))
+    return lines
 
 
 def result_mark(result: str) -> SafeString:
@@ -205,7 +205,7 @@ def result_mark(result: str) -> SafeString:
 
 
 def _acts(request: HttpRequest, job: BulkJob) -> list[tuple[str, Text, str]]:
-    """Return what the user may do to the job now: (name, label, address)."""
+    """Return what the user may do to the job now: (name, label, URL)."""
     if not job_views.may(request, job):
         return []
     return [
@@ -217,20 +217,20 @@ def _acts(request: HttpRequest, job: BulkJob) -> list[tuple[str, Text, str]]:
 
 def _label(job: BulkJob, act: str) -> Text:
     if act == "resume" and job.is_sampled:
-        rest = ngettext("Go on with the other one", "Go on with the other %(n)d", job.left)
-        return rest % {"n": job.left}
+        text = ngettext("Go on with the other one", "Go on with the other %(n)d", job.left)
+        return text % {"n": job.left}
     return job_views.STEERS[act].label
 
 
-def _again(
+def _resubmit_link(
     request: HttpRequest, job: BulkJob, model_admin: BulkListAdmin, by_result: Mapping[str, int]
 ) -> dict[str, Any] | None:
-    """Return where to resubmit what failed again; None: nothing did, or the user may not."""
+    """Return where to resubmit what failed again; None if nothing did, or the user may not."""
     n = by_result.get(Result.FAILED_AGAIN, 0)
     if not n or not model_admin.may(request, BY_NAME["resubmit"]):
         return None
-    listed = _reverse(model_admin, "changelist")
-    return {"n": n, "url": f"{listed}?{urlencode({'job': f'{job.pk}:{Result.FAILED_AGAIN}'})}"}
+    list_url = _reverse(model_admin, "changelist")
+    return {"n": n, "url": f"{list_url}?{urlencode({'job': f'{job.pk}:{Result.FAILED_AGAIN}'})}"}
 
 
 def _live_url(job: BulkJob, chosen: str, number: int) -> str:

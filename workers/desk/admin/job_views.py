@@ -31,7 +31,7 @@ def is_own(request: HttpRequest, job: BulkJob) -> bool:
 
 
 def may(request: HttpRequest, job: BulkJob) -> bool:
-    """Say whether the user may steer a job: with the permission, or because it is their own."""
+    """Return whether the user may steer a job: with the permission, or because it is their own."""
     return bool(request.user.has_perm(PERMISSION)) or is_own(request, job)
 
 
@@ -41,7 +41,7 @@ class Steer(RowAct):
 
     name: str
     label: Text
-    said: Text
+    message: Text
 
     model = BulkJob
     permission = PERMISSION
@@ -49,12 +49,12 @@ class Steer(RowAct):
     has_page = False
 
     def may(self, request: HttpRequest, row: Any = None) -> bool:
-        # Whose job it is says the row.
+        # Whether the job is the user's own is known only with the row.
         return row is None or may(request, row)
 
-    def perform(self, request: HttpRequest, row: BulkJob, given: dict[str, Any]) -> str:
+    def perform(self, request: HttpRequest, row: BulkJob, data: dict[str, Any]) -> str:
         jobs.steer(row.pk, self.name, actor=actor(request))
-        return str(self.said) % {"n": row.pk}
+        return str(self.message) % {"n": row.pk}
 
     def url(self, request: HttpRequest, row: BulkJob) -> str:
         return reverse("admin:desk_bulkjob_change", args=[row.pk])
@@ -80,7 +80,7 @@ STEERS = {
 
 @require_http_methods(["GET", "POST"])
 def csv_view(request: HttpRequest, pk: int) -> StreamingHttpResponse:
-    """Send every item of a job, or those that came to ``?is=``, as they are read."""
+    """Stream every item of a job, or those with the result ``?is=``."""
     job = get_object_or_404(BulkJob, pk=pk)
     if not (request.user.has_perm("desk.view_bulkjob") or is_own(request, job)):
         raise PermissionDenied
@@ -94,11 +94,11 @@ def _lines(job: BulkJob, result: str, is_personal: bool) -> Iterator[list[Any]]:
     rows = job_results.of_result(job.pk, result) if result else BulkItem.objects.filter(job=job)
     items = job_results.with_result(rows).select_related("process").defer("process__input")
     items = items.order_by("process_id")
-    last = 0
-    while found := list(items.filter(process_id__gt=last)[: csv_files.READ_AT_ONCE]):
-        last = found[-1].process_id
-        masks = {} if is_personal else masking.of_processes(item.process_id for item in found)
-        for item in found:
+    last_id = 0
+    while chunk := list(items.filter(process_id__gt=last_id)[: csv_files.READ_AT_ONCE]):
+        last_id = chunk[-1].process_id
+        masks = {} if is_personal else masking.of_processes(item.process_id for item in chunk)
+        for item in chunk:
             refusal: Any = item.refusal
             why = text_of(refusal["code"], refusal["params"]) if refusal else ""
             yield [

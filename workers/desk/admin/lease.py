@@ -20,7 +20,7 @@ from workers.models import Lease
 from workers.rules.wait_reasons import Duty
 from workers.store import leases
 
-#: How often each duty is performed that somebody waits for.
+#: Seconds between two rounds of each duty that is shown as overdue.
 INTERVALS: dict[str, Callable[[], float]] = {
     leases.SWEEP: lambda: sas.sweep_seconds,
     leases.POLL: lambda: sas.poll_seconds,
@@ -29,7 +29,7 @@ INTERVALS: dict[str, Callable[[], float]] = {
 
 @admin.register(Lease)
 class LeaseAdmin(ReadOnlyAdmin, LiveListAdmin):
-    """When was the last sweep, when the last poll."""
+    """The duties: who performs each, and when it was last performed."""
 
     list_display = ("name", "performed", "holder_now", "expires", "failure")
     list_display_links = None
@@ -63,8 +63,8 @@ class LeaseAdmin(ReadOnlyAdmin, LiveListAdmin):
         if not row.error:
             return ""
         ago = badges.countdown(row.failed_at, row.now, _("%s in the future"), _("%s ago"))
-        said = format_html("{}: {}", ago, row.error)
+        text = format_html("{}: {}", ago, row.error)
         if not row.failures:
             # The duty has been performed since.
-            return said
-        return format_html("{} {}", badges.label(_("raises"), "error", "error"), said)
+            return text
+        return format_html("{} {}", badges.label(_("raises"), "error", "error"), text)

@@ -25,21 +25,21 @@ from workers.runtime.storable_text import is_storable
 from workers.store.db import dialect
 from workers.store.flow import wait_facts
 
-#: Read by ``live.js``: the database's clock, and the sign that an answer is one of ours.
+#: Read by ``live.js``: the database's clock, which also marks an answer as one of ours.
 CLOCK_HEADER = "X-Server-Now"
-#: What a page shows, as ``changes`` says it: sent with it, and back by its polls (``live.js``).
+#: The marker of a page, from ``changes``: sent with it, and back by its polls (``live.js``).
 SEEN_HEADER = "X-Seen"
 
 
-#: Nothing that a list is searched or filtered by is longer.
+#: The longest text that a list is searched or filtered by.
 LONGEST_QUESTION = 400
 
-#: With more rows than this there are no counts beside the filters: each reads all of them.
+#: With more rows than this there are no counts beside the filters: each reads all rows.
 FACET_ROWS = 10_000
 
 
 def is_poll(request: HttpRequest) -> bool:
-    """Say whether a page asks for its live part only."""
+    """Return whether a page asks for its live part only."""
     return request.method == "GET" and request.headers.get("HX-Request") == "true"
 
 
@@ -50,10 +50,10 @@ def back_to(request: HttpRequest, name: str) -> HttpResponseRedirect:
 
 
 def without_search(query: QueryDict) -> str:
-    """Return what a list is filtered by, to be kept; what was searched for may be a name."""
-    kept = query.copy()
-    kept.pop(SEARCH_VAR, None)
-    return kept.urlencode()
+    """Return a list's query without its search, which may be a person's name."""
+    filters = query.copy()
+    filters.pop(SEARCH_VAR, None)
+    return filters.urlencode()
 
 
 def stamp(response: HttpResponse, marker: Marker) -> None:
@@ -63,7 +63,7 @@ def stamp(response: HttpResponse, marker: Marker) -> None:
 
 
 def is_seen(request: HttpRequest, marker: Marker) -> bool:
-    """Say whether a poll comes from a page that shows what ``marker`` stands for already."""
+    """Return whether a poll comes from a page that already shows the state of ``marker``."""
     return is_poll(request) and request.headers.get(SEEN_HEADER) == marker.text
 
 
@@ -77,9 +77,9 @@ def unchanged(marker: Marker) -> HttpResponse:
 def live_part(
     request: HttpRequest, marker: Marker, template: str, context: Callable[[], dict[str, Any]]
 ) -> HttpResponse:
-    """Answer with the live part of a page; with 204, and nothing read, where it is shown already.
+    """Answer with the live part of a page; with 204, and nothing read, if it is shown already.
 
-    Whoever calls has read the marker first: what changes meanwhile is seen by the next poll.
+    Read the marker before the call: then the next poll sees what changes meanwhile.
     """
     if is_seen(request, marker):
         return unchanged(marker)
@@ -97,7 +97,7 @@ def live_page(
 ) -> HttpResponse:
     """Answer with a page that keeps itself up to date; a poll, with its live part.
 
-    ``templates`` are that of the page and that of its part; ``context`` is what both show.
+    ``templates`` are those of the page and of its live part; ``context`` is for both.
     """
     page, part = templates
     if is_poll(request):
@@ -128,30 +128,30 @@ class LiveMedia:
 
 
 def is_askable(text: str) -> bool:
-    """Say whether a database can be asked for a text: no NUL, no lone surrogate, no essay."""
+    """Return whether a query can contain a text: no NUL, no lone surrogate, not too long."""
     return len(text) <= LONGEST_QUESTION and is_storable(text)
 
 
 def asks_what_can_be_asked(request: HttpRequest) -> bool:
-    """Say whether a database can be asked for all that an address says."""
-    # A NUL in the search has a word of Django's own.
-    asked = [
+    """Return whether queries can contain all values of a URL."""
+    # Django itself reports a NUL in the search.
+    texts = [
         value.replace("\x00", "") if name == SEARCH_VAR else value
         for name, values in request.GET.lists()
         for value in values
     ]
-    return all(map(is_askable, asked))
+    return all(map(is_askable, texts))
 
 
 class AskableListAdmin(MaskedHistoryAdmin):
-    """A list, and pages, that answer whatever stands in their addresses.
+    """A list, and pages, that answer any URL.
 
-    What no database can be asked leads back to the whole list, with Django's word for a
+    A value that no query can contain redirects to the whole list, with Django's error for a
     filter that it did not understand.
     """
 
-    #: Fields that no address filters by: what is masked, or shown to nobody, could be guessed
-    #: letter by letter, by what such a filter finds.
+    #: Fields that no URL may filter by: masked or hidden values could be guessed letter by
+    #: letter, by what such a filter finds.
     never_asked: ClassVar[tuple[str, ...]] = ()
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
@@ -166,7 +166,7 @@ class AskableListAdmin(MaskedHistoryAdmin):
         try:
             return super().changelist_view(request, extra_context)
         except OverflowError:
-            # An instant whose day, elsewhere, is before the first or after the last.
+            # An instant that is out of range in another time zone.
             return redirect(f"{request.path}?{ERROR_FLAG}=1")
 
     def get_object(
@@ -178,45 +178,50 @@ class AskableListAdmin(MaskedHistoryAdmin):
 
 
 class LiveListAdmin(AskableListAdmin):
-    """A list that refreshes its rows; a poll is answered without filters and their counts.
+    """A list that refreshes its rows; polls are answered without filters and their counts.
 
-    Where nothing has changed it is answered with 204, before a row is read."""
+    If nothing has changed, a poll is answered with 204 before a row is read."""
 
     change_list_template = "admin/workers/live_list.html"
     # The page of a row loads the same scripts.
     change_form_template = "admin/workers/change_page.html"
     show_full_result_count = False
     list_per_page = 50
-    # Nobody reads more, and a page of them would be megabytes.
+    # A page of all rows would be megabytes.
     list_max_show_all = 0
 
     class Media(LiveMedia):
         pass
 
     def marker(self, request: HttpRequest) -> Marker:
-        """Return what tells cheaply whether the list has changed."""
+        """Return a marker that tells cheaply whether the list has changed."""
         return changes.of_everything()
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return BoundedChangeList
 
     def get_paginator(
-        self, request: HttpRequest, queryset: QuerySet[Any], per_page: int, *more: Any, **named: Any
+        self,
+        request: HttpRequest,
+        queryset: QuerySet[Any],
+        per_page: int,
+        *args: Any,
+        **kwargs: Any,
     ) -> Paginator:
         if queryset.model is not self.model:
             # The history of a row.
-            return super().get_paginator(request, queryset, per_page, *more, **named)
+            return super().get_paginator(request, queryset, per_page, *args, **kwargs)
         return BoundedPaginator(queryset, per_page, rows=self.get_queryset(request))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        found: QuerySet[Any] = super().get_queryset(request)
-        joined = self.list_select_related
-        return found.select_related(*joined) if isinstance(joined, tuple) else found
+        rows: QuerySet[Any] = super().get_queryset(request)
+        related = self.list_select_related
+        return rows.select_related(*related) if isinstance(related, tuple) else rows
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        # Before the rows are read: what changes meanwhile is seen by the next poll.
+        # Read before the rows: the next poll sees what changes meanwhile.
         marker = self.marker(request)
         if is_seen(request, marker) and self.has_view_permission(request):
             return unchanged(marker)
@@ -236,51 +241,51 @@ class LiveListAdmin(AskableListAdmin):
 class BoundedChangeList(ChangeList):
     """A change list that costs about the same however many rows its table has.
 
-    Rows are counted up to a bound, and the counts beside filters are left out where the table is
-    large: each would read all of it.
+    Rows are counted up to a bound, and a large table has no counts beside filters: each would read
+    all of it.
     """
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         super().__init__(request, *args, **kwargs)
         if is_poll(request) or self._is_large():
             self.add_facets = self.is_facets_optional = False
-        facets = Facets(request, self, getattr(self, "_rest", {}))
+        facets = Facets(request, self, getattr(self, "_lookup_params", {}))
         for spec in self.filter_specs:
-            # Django asks each filter, and each of them asks the database.
+            # Django calls each filter, which would make a query of its own.
             spec.get_facet_queryset = lambda _listed, spec=spec: facets.of(spec)  # type: ignore[attr-defined]
 
     def get_filters(self, request: HttpRequest) -> Any:
-        """Keep what of the address is no filter's: facets are counted under it, too."""
-        found = super().get_filters(request)
-        self._rest = dict(found[2])
-        return found
+        """Keep the conditions of the URL that belong to no filter: they apply to facets, too."""
+        result = super().get_filters(request)
+        self._lookup_params = dict(result[2])
+        return result
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         if not self.multi_page:
-            # Django would ask for the only page by the filters again.
+            # Django would query the only page by the filters again.
             self.result_list = self.paginator.page(1).object_list
 
     def get_ordering_field(self, field_name: Any) -> Any:
-        """Return what a column is sorted by; None, whatever the address says, where it must not."""
+        """Return what a column is sorted by; None if it must not be, whatever the URL says."""
         may = field_name in (self.sortable_by or ())
         return super().get_ordering_field(field_name) if may else None
 
     @property
     def is_bounded(self) -> bool:
-        """Say whether there are more rows than were counted."""
+        """Return whether there are more rows than were counted."""
         return bool(getattr(self.paginator, "is_bounded", False))
 
     def _is_large(self) -> bool:
         newest = getattr(self.paginator, "newest", None)
         if newest is None:
-            # Nothing is listed, and nobody knows of how many.
+            # Nothing is listed, so the paginator does not know the newest key.
             newest = self.root_queryset.order_by("-pk").values_list("pk", flat=True).first()
         return isinstance(newest, int) and newest > FACET_ROWS
 
 
 class ClockedChangeList(BoundedChangeList):
-    """A change list whose rows know the database's time."""
+    """A change list that adds the database's time to its rows."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -305,14 +310,14 @@ class ConditionFilter(admin.SimpleListFilter):
 
 
 class StandingChangeList(BoundedChangeList):
-    """A change list whose rows know where their processes stand."""
+    """A change list that adds snapshots of their processes to its rows."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         self.result_list = list(self.result_list)
         processes = [row if isinstance(row, Process) else row.process for row in self.result_list]
-        opened = Prefetch("alerts", Alert.objects.filter(acknowledged_at=None), "open_alerts")
-        prefetch_related_objects(processes, opened)
+        alerts = Prefetch("alerts", Alert.objects.filter(acknowledged_at=None), "open_alerts")
+        prefetch_related_objects(processes, alerts)
         masks = masking.of_processes(process.pk for process in processes)
         situation = wait_facts.read(processes, masks=masks)
         for row, process in zip(self.result_list, processes, strict=True):

@@ -1,6 +1,6 @@
-"""Personal data, masked wherever the admin shows it, until somebody with the right asks for it.
+"""Personal data, masked wherever the admin shows it, until a user with the right asks for it.
 
-Rows are masked in memory, after they were read and before anything is made of them.
+Rows are masked in memory, after they are read and before anything is derived from them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +15,7 @@ from workers.store.personal_data import of_process, of_processes
 
 M = TypeVar("M", bound=Model)
 
-#: The engine's, with which an application's own pages mask, too.
+#: An application's own pages mask with these, too.
 __all__ = [
     "STARS",
     "UNKNOWN",
@@ -31,12 +31,12 @@ _finders: dict[str, Callable[[set[int]], dict[int, Mask]]] = {}
 
 
 def register_masks(name: str, finder: Callable[[set[int]], dict[int, Mask]]) -> None:
-    """Have acts whose detail names a row by ``name`` masked as that row's own page is."""
+    """Mask acts whose detail names a row by ``name`` as that row's own page does."""
     _finders[name] = finder
 
 
 def of_named(acts: Sequence[Act]) -> dict[str, dict[int, Mask]]:
-    """Return the masks of the rows that acts name, by what they are called there and their ids."""
+    """Return the masks of the rows that acts name, by the key in the detail and their ids."""
     return {
         name: finder({act.detail[name] for act in acts if name in act.detail})
         for name, finder in _finders.items()
@@ -46,7 +46,7 @@ def of_named(acts: Sequence[Act]) -> dict[str, dict[int, Mask]]:
 def conceal(process: Process, mask: Mask) -> None:
     """Mask a process in memory, with its steps: for a page, never to be saved.
 
-    What explains it afterwards repeats what its steps say, and is masked with them.
+    Explanations made afterwards repeat what its steps say, and are masked with them.
     """
     process.input = mask.value(process.input)
     process.lane = mask.text(process.lane)
@@ -62,15 +62,15 @@ def conceal_steps(process: Process, mask: Mask) -> None:
 def conceal_step(step: Step, mask: Mask) -> None:
     """Mask a step in memory: for a page, never to be saved."""
     for record in (step.fault, step.deferral):
-        # In place: the columns themselves are the store's to assign.
+        # In place: only the store assigns the columns themselves.
         if isinstance(record, dict):
             record.update(mask.record(record))
 
 
 def conceal_words(rows: Iterable[M], *columns: str) -> list[M]:
-    """Mask what people wrote about no one process, in memory: for a page, never to be saved.
+    """Mask in memory what people wrote outside any process: for a page, never to be saved.
 
-    Of whom it tells is not known: mail addresses are masked.  Returns the rows.
+    Whom the texts are about is unknown: mail addresses are masked.  Returns the rows.
     """
     rows = list(rows)
     for row in rows:
@@ -87,7 +87,7 @@ def conceal_alerts(alerts: Iterable[Alert]) -> dict[int | None, Mask]:
     alerts = list(alerts)
     masks = of_processes(alert.process_id for alert in alerts)
     for alert in alerts:
-        said = alert_text(alert.code, alert.params, alert.message)
-        alert.message = masks[alert.process_id].text(said)
+        text = alert_text(alert.code, alert.params, alert.message)
+        alert.message = masks[alert.process_id].text(text)
         alert.comment = masks[alert.process_id].text(alert.comment)
     return masks

@@ -1,4 +1,4 @@
-"""On every page of the admin: visible text, the viewer's times, the desk's lists in groups."""
+"""Middleware of the admin: visible text, the viewer's time zone, the desk's lists in groups."""
 
 import re
 from collections.abc import Callable
@@ -20,32 +20,32 @@ from workers.runtime.visible_text import escaped, unseen
 
 #: Where the session keeps the name of the time zone.
 KEPT_ZONE = "sas_time_zone"
-#: And whether the keys of lists are switched off.
+#: Where the session keeps whether the keys of lists are switched off.
 KEYS_OFF = "sas_keys_off"
 
-#: What ends a line of a page is no text of anybody.
+#: Tabs and line ends belong to the page and stay as they are.
 _UNSEEN = unseen(keep="\t\n\r")
-#: What is typed goes back as it is: it is not shown as a word of ours.
+#: Values of form fields stay as they are, so that they are sent back unchanged.
 _PARTS = re.compile(
     rf"""(<textarea\b.*?</textarea>|\svalue="[^"]*")|{_UNSEEN.pattern}""", re.DOTALL
 )
 
 
 class VisibleText(MiddlewareMixin):
-    """Shows control characters, and what turns or hides text, as escapes on pages of an admin."""
+    """Shows control, bidirectional and invisible characters as escapes on pages of an admin."""
 
     def process_response(self, request: HttpRequest, response: Any) -> Any:
         if isinstance(response, HttpResponse) and _is_page_of_admin(request, response):
             text = response.content.decode(response.charset)
             if _UNSEEN.search(text):
-                response.content = _PARTS.sub(lambda one: one[1] or escaped(one), text)
+                response.content = _PARTS.sub(lambda match: match[1] or escaped(match), text)
         return response
 
 
 class ViewerTimeZone:
     """Shows times in the time zone that the user of an admin has chosen for themselves.
 
-    The session keeps the choice, so that a page costs no query more; it is read once for each.
+    The session keeps the choice, so that a page costs no additional query.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -65,7 +65,7 @@ class ViewerTimeZone:
             request.session[KEPT_ZONE] = chosen.time_zone
             request.session[KEYS_OFF] = not chosen.has_keys
         name = request.session[KEPT_ZONE]
-        # One that this machine does not know any more is as good as none.
+        # A zone that this machine does not know any more counts as none.
         with suppress(ZoneInfoNotFoundError, ValueError):
             timezone.activate(ZoneInfo(name))
 
@@ -73,20 +73,20 @@ class ViewerTimeZone:
 class Navigation(MiddlewareMixin):
     """Shows the desk's lists in groups, in the sidebar and on the index of any admin site.
 
-    Addresses of the desk's rows from when they were the engine's lead to where they are.
+    Redirects URLs of the desk's rows from when they belonged to the engine.
     """
 
     def process_view(
-        self, request: HttpRequest, _view: Any, _args: Any, named: dict[str, Any]
+        self, request: HttpRequest, _view: Any, _args: Any, kwargs: dict[str, Any]
     ) -> HttpResponse | None:
-        # What an admin site has no page for.
-        rest = str(named.get("url", ""))
-        app, _, new = rest.partition("/")
+        # The URL that an admin site has no page for.
+        path = str(kwargs.get("url", ""))
+        app, _, new = path.partition("/")
         is_moved = app == "workers" and new.partition("/")[0] in apps.all_models["desk"]
         if request.method != "GET" or not is_moved or not _is_of_admin(request):
             return None
         query = request.META.get("QUERY_STRING", "")
-        url = escape_uri_path(f"{request.path.removesuffix(rest)}desk/{new}")
+        url = escape_uri_path(f"{request.path.removesuffix(path)}desk/{new}")
         return redirect(f"{url}?{query}" if query else url)
 
     def process_template_response(self, request: HttpRequest, response: Any) -> Any:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.desk.admin.wording import Text
 
-#: Whose lists are in groups; the page of either app shows all of them.
+#: Apps whose lists are in groups; the page of either app shows all of them.
 APPS = ("workers", "desk")
 #: What the admin says of a model, as a site lists it for a user.
 Line = dict[str, Any]
@@ -21,14 +21,14 @@ Line = dict[str, Any]
 class Page:
     """A page of the admin; without a permission it is for everybody who sees any of the desk."""
 
-    #: Begins with the app and the name of the model below whose list it is.
+    #: Begins with the app and the name of the model whose list it is below.
     url_name: str
     label: Text
     permission: str = ""
     query: str = ""
 
     def line(self, request: HttpRequest) -> Line | None:
-        """Return what an admin site says of a model; None: this user, or this site, has it not."""
+        """Return what an admin site says of a model; None if this user or site does not have it."""
         site = getattr(request, "current_app", None)
         app, model, _rest = self.url_name.split("_", 2)
         try:
@@ -73,42 +73,42 @@ GROUPS: Sequence[tuple[Text, Sequence[Entry]]] = (
 def in_groups(request: HttpRequest, app_list: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return an admin site's apps with an entry for each group in place of engine and desk.
 
-    Other apps' entries are as they were, and so are groups.
+    Entries of other apps, and groups, stay as they are.
     """
     ours = {app["app_label"]: app for app in app_list if not is_group(app)}
     ours = {label: ours[label] for label in APPS if label in ours}
     models = [model for app in ours.values() for model in app["models"]]
-    first = next(iter(ours), "")
-    found: list[dict[str, Any]] = []
+    first_label = next(iter(ours), "")
+    entries: list[dict[str, Any]] = []
     for app in app_list:
         if is_group(app) or app["app_label"] not in ours:
-            found.append(app)
-        elif app["app_label"] == first:
-            found += _groups(request, {**app, "app_label": APPS[0], "models": models})
-    return found
+            entries.append(app)
+        elif app["app_label"] == first_label:
+            entries += _groups(request, {**app, "app_label": APPS[0], "models": models})
+    return entries
 
 
 def is_group(app: dict[str, Any]) -> bool:
-    """Say whether an entry is a group, and no app."""
+    """Return whether an entry is a group, and not an app."""
     return "current_url" in app
 
 
 def _groups(request: HttpRequest, app: dict[str, Any]) -> list[dict[str, Any]]:
     models = {model["object_name"].lower(): model for model in app["models"]}
     groups = [(title, _lines(request, entries, models)) for title, entries in GROUPS]
-    # What a group shows is taken out of the models: these are what no group names.
+    # Groups took their lines out of the models: the others are in no group.
     groups.append((lazy("More"), [*models.values()]))
     urls = [line["admin_url"] or "-" for _title, lines in groups for line in lines]
-    # The longest: of a list and a page below it, the page.
+    # The longest match: of a list and a page below it, the page.
     current = max(filter(request.get_full_path().startswith, urls), key=len, default="")
     return [
         {
             **app,
             "name": str(title),
-            # The id that Django's template gives the first line of it.
+            # The id that Django's template gives the first line of the group.
             "app_url": f"{app['app_url']}#{app['app_label']}-{lines[0]['object_name'].lower()}",
             "models": lines,
-            # Where the page that is shown belongs; empty: to no line of this group.
+            # The line of the current page; empty if it is not in this group.
             "current_url": current if any(line["admin_url"] == current for line in lines) else "",
         }
         for title, lines in groups
@@ -118,6 +118,7 @@ def _groups(request: HttpRequest, app: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _lines(request: HttpRequest, entries: Sequence[Entry], models: dict[str, Line]) -> list[Line]:
     lines = (
-        models.pop(one, None) if isinstance(one, str) else one.line(request) for one in entries
+        models.pop(entry, None) if isinstance(entry, str) else entry.line(request)
+        for entry in entries
     )
     return [line for line in lines if line]

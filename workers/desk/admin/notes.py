@@ -16,7 +16,7 @@ from workers.desk.store import notes
 from workers.desk.store.notes import LONGEST_NOTE
 
 PERMISSION = "workers.note_process"
-#: Notes on a page, the newest.
+#: Newest notes on a page.
 SHOWN = 50
 
 
@@ -39,7 +39,7 @@ def of_process(process_id: int, mask: Mask) -> list[Note]:
 
 
 def write(request: HttpRequest, process_id: int) -> None:
-    """Write what a form sent, and tell the user what came of it."""
+    """Write the note of a form, and tell the user the result."""
     if not may(request) or request.user.pk is None:
         raise PermissionDenied
     form: Any = NoteForm(request.POST)

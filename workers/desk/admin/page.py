@@ -24,16 +24,16 @@ from workers.states import UndoRequestState
 class ProcessPageAdmin(RowPageAdmin):
     """A change page that shows a process; ``live_template`` is the part that is polled.
 
-    The poll has an address of its own below the page: ``…/live/``.
+    The poll has a URL of its own below the page: ``…/live/``.
     """
 
     change_form_template = "admin/workers/process_page.html"
     live_template: str
-    #: How a row leads to its process: ``process__``, or nothing where rows are processes.
+    #: The path from a row to its process: ``process__``, or nothing if rows are processes.
     process_path: str
-    #: Where the links to verbs stand, for their way back; see ``actions.places``.
+    #: The page as links to verbs name it, for their way back; see ``actions.places``.
     origin: ClassVar[str] = ""
-    #: Verbs that the page has its own way for.
+    #: Verbs that the page handles itself.
     own_verbs: ClassVar[frozenset[str]] = frozenset()
 
     def get_urls(self) -> list[URLPattern]:
@@ -45,11 +45,11 @@ class ProcessPageAdmin(RowPageAdmin):
         }
         ours = [
             path(
-                f"<int:pk>/{what}/",
+                f"<int:pk>/{suffix}/",
                 self.admin_site.admin_view(view),
-                name=f"{self.opts.app_label}_{self.opts.model_name}_{what}",
+                name=f"{self.opts.app_label}_{self.opts.model_name}_{suffix}",
             )
-            for what, view in views.items()
+            for suffix, view in views.items()
         ]
         return [*ours, *super().get_urls()]
 
@@ -58,32 +58,32 @@ class ProcessPageAdmin(RowPageAdmin):
         raise NotImplementedError
 
     def process_id_at(self, pk: int) -> int | None:
-        """Return the id of the process of the row with this key; None where there is none."""
+        """Return the id of the process of the row with this key; None if there is none."""
         raise NotImplementedError
 
     def facts_of_row(self) -> dict[str, Exists]:
-        """Return what is read with the row of a page, so that most pages need not ask for it."""
+        """Return annotations read with the row of a page, which save most pages a query."""
         return {}
 
     def beside(self, process_id: int) -> Sequence[QuerySet[Any]]:
-        """Return queries of one value that tell of what else the live part shows."""
+        """Return queries of one value each for what else the live part shows; see ``changes``."""
         return ()
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> Any:
-        """Return a row with all of its process; None where there is none."""
+        """Return a row with all of its process; None if there is none."""
         if not lists.is_askable(object_id):
             return None
         # With the input, which lists leave out.
         rows = self.get_queryset(request).defer(None)
-        on_it = Note.objects.filter(process=OuterRef(f"{self.process_path}pk"))
-        asked = UndoRequest.objects.filter(
+        note_rows = Note.objects.filter(process=OuterRef(f"{self.process_path}pk"))
+        requests = UndoRequest.objects.filter(
             process=OuterRef(f"{self.process_path}pk"), state=UndoRequestState.WAITING
         )
         rows = rows.annotate(
-            has_notes=Exists(on_it.order_by()),
-            has_undo_request=Exists(asked.order_by()),
+            has_notes=Exists(note_rows.order_by()),
+            has_undo_request=Exists(requests.order_by()),
             **self.facts_of_row(),
         )
         try:
@@ -93,20 +93,22 @@ class ProcessPageAdmin(RowPageAdmin):
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         """Return what the live part shows, and the page around it."""
-        before, place = _number(request, "before"), _number(request, "steps")
+        before, index = _number(request, "before"), _number(request, "steps")
         process = self.process_of(row)
         is_shown = showing.is_shown(request, process)
         mask = UNMASKED if is_shown else masking.of_process(process)
-        shown = panel.of(process, mask, before, place)
-        current = shown.standing.current
+        process_panel = panel.of(process, mask, before, index)
+        current = process_panel.standing.current
         return {
             "row": row,
-            "panel": shown,
-            "pictures": pictures.read(process, shown.now, mask, current.name if current else None),
+            "panel": process_panel,
+            "pictures": pictures.read(
+                process, process_panel.now, mask, current.name if current else None
+            ),
             "offers": available.of(
                 request,
-                shown.standing,
-                [line.step.name for line in shown.steps],
+                process_panel.standing,
+                [line.step.name for line in process_panel.steps],
                 origin=self.origin,
                 without=self.own_verbs,
             ),
@@ -118,22 +120,22 @@ class ProcessPageAdmin(RowPageAdmin):
             "showing_url": self._showing_url(request, row, is_shown=is_shown),
             "showing_label": showing.HIDE if is_shown else showing.SHOW,
             "live_template": self.live_template,
-            "live_url": self._url(row, "live") + ("" if place is None else f"?steps={place}"),
-            # A look at the past stands still.
+            "live_url": self._url(row, "live") + ("" if index is None else f"?steps={index}"),
+            # A page of the past is not refreshed.
             "is_live": before is None,
-            "server_now": shown.server_now,
+            "server_now": process_panel.server_now,
         }
 
     def row_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Return what the whole page shows: beside the live part what no poll draws again."""
+        """Return what the whole page shows: the live part, and what no poll renders again."""
         pk = self.process_of(row).pk
-        # Before the rest is read: what changes meanwhile is seen by the next poll.
+        # Read before the rest: the next poll sees what changes meanwhile.
         seen = changes.of_process(pk, beside=self.beside(pk)).text
         context = self.page_context(request, row)
         return context | {
             "seen": seen,
             "title": str(row),
-            # Most have none: whether one has was read with the row.
+            # Most processes have none: whether one has was read with the row.
             "notes": notes.of_process(pk, context["mask"]) if row.has_notes else [],
             "note_form": notes.NoteForm(),
             "note_url": self._url(row, "note") if notes.may(request) else "",
@@ -184,12 +186,12 @@ class ProcessPageAdmin(RowPageAdmin):
             return ""
         return self._url(row, "hide" if is_shown else "show")
 
-    def _url(self, row: Model, what: str) -> str:
-        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{what}"
+    def _url(self, row: Model, suffix: str) -> str:
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{suffix}"
         return reverse(name, args=[row.pk], current_app=self.admin_site.name)
 
 
 def _number(request: HttpRequest, name: str) -> int | None:
-    """Return what the address says of a journal row or a step's place, if it is sensible."""
+    """Return the id of a journal row or the index of a step from the URL; None if it is invalid."""
     text = request.GET.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

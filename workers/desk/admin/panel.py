@@ -20,7 +20,7 @@ from workers.states import StepState
 
 @dataclass(frozen=True, slots=True)
 class StepLine:
-    """One step: its row, its progress, and what both come to for people."""
+    """One step: its row, its progress, and both in words."""
 
     step: Step
     progress: StepProgress
@@ -30,33 +30,33 @@ class StepLine:
 
     @property
     def shown_fault(self) -> str:
-        """Return the fault, where the explanation does not tell it already."""
+        """Return the fault, unless the explanation tells it already."""
         fault = self.step.fault
         message = fault.get("message") if isinstance(fault, dict) else None
         return "" if message and message in self.progress.explanation else self.fault
 
 
-#: Steps on a page: a process may have thousands, and each is drawn with all that may be done to it.
+#: Steps on a page: a process may have thousands, and each is rendered with all of its verbs.
 STEPS_SHOWN = 100
-#: The newest.
+#: Newest alerts on a page.
 ALERTS_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
 class StepRange:
-    """Which of its steps a page of a process shows."""
+    """The range of steps that a page of a process shows."""
 
     first: int
     total: int
 
     @classmethod
-    def around(cls, progress: ProcessProgress, wanted: int | None) -> "StepRange":
-        """Return the range that ``wanted``, a place, is in; else where something goes on."""
+    def around(cls, progress: ProcessProgress, index: int | None) -> "StepRange":
+        """Return the range with the step at ``index``; if that is None, with the current step."""
         steps = progress.steps
-        if wanted is None:
-            wanted = steps.index(progress.current) if progress.current else 0
-        place = min(wanted, max(len(steps) - 1, 0))
-        return cls(place - place % STEPS_SHOWN, len(steps))
+        if index is None:
+            index = steps.index(progress.current) if progress.current else 0
+        index = min(index, max(len(steps) - 1, 0))
+        return cls(index - index % STEPS_SHOWN, len(steps))
 
     @property
     def end(self) -> int:
@@ -68,7 +68,7 @@ class StepRange:
 
     @property
     def number(self) -> int:
-        """Return the place of the first one as people count."""
+        """Return the number of the first step, counted from 1."""
         return self.first + 1
 
     @property
@@ -85,12 +85,12 @@ class Panel:
     """One process at one instant, for ``process/*.html``."""
 
     standing: ProcessSnapshot
-    #: Those of the range.
+    #: The steps of the range.
     steps: tuple[StepLine, ...]
     range: StepRange
     timeline: Timeline
     alerts: tuple[Alert, ...]
-    #: Hides what is personal of it from who has not been shown it.
+    #: Hides personal data from users who may not see it now.
     mask: Mask
 
     @property
@@ -114,23 +114,25 @@ class Panel:
         return self.standing.now.isoformat()
 
 
-def of(process: Process, mask: Mask, before: int | None = None, place: int | None = None) -> Panel:
-    """Return what there is to see of a process that was fetched ``snapshot.with_steps``.
+def of(process: Process, mask: Mask, before: int | None = None, index: int | None = None) -> Panel:
+    """Return the panel of a process that was fetched ``snapshot.with_steps``.
 
     The process is masked in memory and not to be saved.  ``before`` turns the timeline back,
-    ``place`` is that of a step to show.
+    ``index`` is that of a step to show.
     """
     masking.conceal(process, mask)
-    there = snapshot.at_once(process, mask)
-    shown = StepRange.around(there.progress, place)
-    steps = there.progress.steps[shown.first : shown.end]
-    named = Step.objects.filter(process=process, name__in=[step.name for step in steps])
-    results = {name: mask.value(result) for name, result in named.values_list("name", "result")}
+    standing = snapshot.at_once(process, mask)
+    step_range = StepRange.around(standing.progress, index)
+    steps = standing.progress.steps[step_range.first : step_range.end]
+    step_rows = Step.objects.filter(process=process, name__in=[step.name for step in steps])
+    results = {name: mask.value(result) for name, result in step_rows.values_list("name", "result")}
     rows = {step.name: step for step in process.steps.all()}
     return Panel(
-        standing=there,
-        steps=tuple(_line(rows[step.name], step, results.get(step.name), there) for step in steps),
-        range=shown,
+        standing=standing,
+        steps=tuple(
+            _line(rows[step.name], step, results.get(step.name), standing) for step in steps
+        ),
+        range=step_range,
         timeline=timeline.read(process, before, mask=mask),
         alerts=_alerts(process, mask),
         mask=mask,
@@ -145,23 +147,23 @@ def _alerts(process: Process, mask: Mask) -> tuple[Alert, ...]:
     return tuple(alerts)
 
 
-def _line(step: Step, progress: StepProgress, result: Any, there: ProcessSnapshot) -> StepLine:
+def _line(step: Step, progress: StepProgress, result: Any, standing: ProcessSnapshot) -> StepLine:
     return StepLine(
         step=step,
         progress=progress,
-        clock=_clock(step, progress, there),
+        clock=_clock(step, progress, standing),
         fault=badges.fault_text(step.fault),
         result="" if result is None else pretty(result),
     )
 
 
-def _clock(step: Step, progress: StepProgress, there: ProcessSnapshot) -> SafeString | str:
+def _clock(step: Step, progress: StepProgress, standing: ProcessSnapshot) -> SafeString | str:
     """Return the clock that runs for a step: its deadline, or the wait for its next attempt."""
     if step.finished_at is not None:
         return ""
     if step.state == StepState.PENDING and progress.retry_seconds is not None:
-        return badges.countdown(step.not_before, there.now, _("again in %s"), _("due"))
-    return badges.countdown(step.complete_by, there.now, is_alarm=True)
+        return badges.countdown(step.not_before, standing.now, _("again in %s"), _("due"))
+    return badges.countdown(step.complete_by, standing.now, is_alarm=True)
 
 
 def pretty(value: Any) -> str:

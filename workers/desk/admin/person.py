@@ -27,6 +27,7 @@ class PersonForm(ReasonForm):
 
     email = forms.EmailField(
         label=lazy("Mail address"),
+        widget=forms.EmailInput(attrs={"size": 40}),
         help_text=lazy("The inputs of all processes are read for it, which takes a while."),
     )
     field_order = ("email", "reason")

@@ -1,6 +1,6 @@
 """How many rows of several kinds there are, and since when: one statement for all.
 
-What waits for somebody registers its pile: the index and the hand-over sheet read the same.
+Lists that wait for a person register their pile, which the index and the hand-over sheet read.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,20 +27,20 @@ class Kind:
 @dataclass(frozen=True, slots=True)
 class Pile:
     count: int = 0
-    #: None: there is none.
+    #: None if there is none.
     oldest: datetime | None = None
-    #: None: there is none, or nobody says what one is worth.
+    #: None if there is none, or no column says what a row is worth.
     amount: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingPile:
-    """A pile that waits for somebody, as the next one on duty is told of it."""
+    """A pile that waits for a person, as the hand-over sheet shows it."""
 
     name: str
     title: Text
     kind: Callable[[], Kind]
-    #: The page that lists it: its name, what follows its address, and the permission it needs.
+    #: The page that lists it: its name, its query, and the permission it needs.
     page: str
     query: str
     permission: str
@@ -50,18 +50,18 @@ _waiting: dict[str, WaitingPile] = {}
 
 
 def register(pile: WaitingPile) -> WaitingPile:
-    """Have the hand-over sheet tell of a pile; for the module that registers its list."""
+    """Add a pile to the hand-over sheet; for the module that registers its list."""
     _waiting[pile.name] = pile
     return pile
 
 
 def waiting() -> list[WaitingPile]:
-    """Return the piles that wait for somebody, by name."""
+    """Return the piles that wait for a person, sorted by name."""
     return [pile for _name, pile in sorted(_waiting.items())]
 
 
 def counted(kinds: Mapping[str, Kind]) -> dict[str, Pile]:
-    """Count rows by kind; one without a row is in the answer, too."""
+    """Count rows by kind, including kinds without rows."""
     money = DecimalField(max_digits=16, decimal_places=2)
     parts = [
         kind.rows.order_by()

@@ -40,8 +40,8 @@ class TimeZoneForm(forms.Form):
         help_text=lazy("In lists: / j k x o r g, and ? which says what each does."),
     )
 
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         ours = _("%(zone)s, as installed") % {"zone": settings.TIME_ZONE}
         names = sorted(available_timezones())
         field = self.fields["time_zone"]
@@ -58,14 +58,14 @@ class PreferencesAdmin(ReadOnlyAdmin):
         return [path("", wrap(self.changelist_view), name="desk_preferences_changelist")]
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
-        # It is no list of rows: the time zone at the top of each page leads here.
+        # It is not a list of rows: the time zone at the top of each page links here.
         return {}
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # They go with their user, who could not be deleted otherwise; no page here deletes any.
+        # Else their user could not be deleted; no page here deletes any.
         return True
 
     def changelist_view(

@@ -64,7 +64,7 @@ class ProcessAdmin(
         "age",
     )
     never_asked = ("input", "lane")
-    # By what there is an index for; ids are given in the order of time.
+    # By columns with an index; ids are in the order of time.
     sortable_by = ("age",)
     list_filter = (
         filters.NeedsSomeoneFilter,
@@ -102,9 +102,9 @@ class ProcessAdmin(
             for verb in VERBS
         ]
         listing = path("waiting/", wrap(waiting.show), name="workers_process_waiting")
-        grouped = path("causes/", wrap(causes.show), name="workers_process_causes")
-        person_page = path("person/", wrap(person.show), name="workers_process_person")
-        return [*verbs, listing, grouped, person_page, *super().get_urls()]
+        by_cause = path("causes/", wrap(causes.show), name="workers_process_causes")
+        by_person = path("person/", wrap(person.show), name="workers_process_person")
+        return [*verbs, listing, by_cause, by_person, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Process]:
         return snapshot.with_steps(super().get_queryset(request))

@@ -17,16 +17,16 @@ from workers.desk.rules.list_query import QueryError
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One filter of a list, and the address of the list without it."""
+    """One filter of a list, and the URL of the list without it."""
 
     text: str
     url: str
 
 
 class QueryBarAdmin(AskableListAdmin):
-    """A list of processes, or of what they are about, whose search takes words.
+    """A list of processes, or of their subjects, whose search takes words.
 
-    The words lead to the address with the filters: it can be shared, and nothing is read twice.
+    The words redirect to the URL with the filters: it can be shared, and nothing is read twice.
     """
 
     def changelist_view(
@@ -37,30 +37,30 @@ class QueryBarAdmin(AskableListAdmin):
             query = list_query.parse(typed, self._filters())
         except QueryError as error:
             problem = str(error)
-            # Nothing is searched for then; what was typed stays, to be corrected.
+            # Nothing is searched then; the text stays in the field, to be corrected.
             request.GET = _without(request.GET, SEARCH_VAR)  # type: ignore[assignment]
         else:
             if not query.is_plain and request.method == "GET":
-                asked = _without(request.GET, SEARCH_VAR, PAGE_VAR, ERROR_FLAG)
+                target = _without(request.GET, SEARCH_VAR, PAGE_VAR, ERROR_FLAG)
                 for name, value in query.params.items():
-                    asked[name] = value
-                return redirect(f"{request.path}?{asked.urlencode()}")
+                    target[name] = value
+                return redirect(f"{request.path}?{target.urlencode()}")
         response = super().changelist_view(request, extra_context)
         changelist = _changelist(response)
         if changelist is not None:
-            is_searched = typed and not problem and not changelist.result_count
-            if is_searched:
+            is_empty_search = typed and not problem and not changelist.result_count
+            if is_empty_search:
                 problem = list_query.unknown(typed, self._filters())
             changelist.problem = problem
             changelist.chips = chips(request.GET, changelist)
-            # Beside its query, by which it counts.
+            # Separate from ``query``, which is what the list counts by.
             changelist.typed = typed if problem else changelist.query
         return response
 
     def found_by(self, request: HttpRequest, term: str) -> Q:
-        """Return what a row must fulfil to be found by a text, which the user of a request typed.
+        """Return the condition for rows that match a text, which the user of a request typed.
 
-        A part of what is masked finds nothing: it could be read letter by letter.
+        A part of a masked value must find nothing: the value could be guessed letter by letter.
         """
         raise NotImplementedError
 
@@ -73,8 +73,8 @@ class QueryBarAdmin(AskableListAdmin):
     def _filters(self) -> set[str]:
         """Return the parameters that the list narrows its rows by."""
         return {
-            one if isinstance(one, str) else str(getattr(one, "parameter_name", ""))
-            for one in self.list_filter
+            spec if isinstance(spec, str) else str(getattr(spec, "parameter_name", ""))
+            for spec in self.list_filter
         }
 
 
@@ -85,11 +85,11 @@ def _changelist(response: HttpResponse) -> Any:
 
 
 def chips(query: QueryDict, changelist: Any) -> list[Chip]:
-    """Return what a list is narrowed by, each with the way back."""
-    # Django's own, such as how it is sorted, narrow nothing.
+    """Return the active filters of a list, each with the URL without it."""
+    # Django's own parameters, such as the order, narrow nothing.
     filters = changelist.get_filters_params()
     specs = {getattr(spec, "parameter_name", ""): spec for spec in changelist.filter_specs}
-    found = []
+    result = []
     for name in query:
         if name not in filters and name != SEARCH_VAR:
             continue
@@ -98,9 +98,9 @@ def chips(query: QueryDict, changelist: Any) -> list[Chip]:
         if name in specs:
             title = str(specs[name].title)
             value = str(dict(specs[name].lookup_choices).get(value, value))
-        rest = _without(query, name, PAGE_VAR, ERROR_FLAG).urlencode()
-        found.append(Chip(f"{title}: {value}", f"?{rest}"))
-    return found
+        remainder = _without(query, name, PAGE_VAR, ERROR_FLAG).urlencode()
+        result.append(Chip(f"{title}: {value}", f"?{remainder}"))
+    return result
 
 
 def _without(query: QueryDict, *names: str) -> QueryDict:

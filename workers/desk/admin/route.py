@@ -34,16 +34,18 @@ MUTED_SECONDS = 3600
 
 
 class RouteChangeList(BoundedChangeList):
-    """A change list whose rows know the time, their last delivery, and whether one may act."""
+    """A change list that adds to its rows the time, the last delivery, and whether one may test."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         now = dialect.read_clock()
         self.result_list = list(self.result_list)
-        last = Delivery.objects.in_bulk([row.last_id for row in self.result_list if row.last_id])
+        deliveries = Delivery.objects.in_bulk(
+            [row.last_id for row in self.result_list if row.last_id]
+        )
         for row in self.result_list:
             row.now = now
-            row.last = last.get(row.last_id)
+            row.last = deliveries.get(row.last_id)
             row.may_test = may(request, TEST)
 
 
@@ -54,23 +56,23 @@ def may(request: HttpRequest, permission: str) -> bool:
 
 @require_POST
 def test_one(request: HttpRequest, pk: int) -> HttpResponse:
-    """Send a test to a route, at once, and say what was answered."""
+    """Send a test to a route at once, and report the answer."""
     if not may(request, TEST):
         raise PermissionDenied
     route = get_object_or_404(Route, pk=pk)
-    arrived = incident_relay.test(route.pk, actor=actor(request))
+    is_delivered = incident_relay.test(route.pk, actor=actor(request))
     delivery = Delivery.objects.filter(route=route).order_by("-pk").first()
     if delivery is None:
         messages.warning(request, _("%(route)s is gone.") % {"route": route})
         return redirect("admin:desk_route_changelist")
-    said = (
-        _("Sent to %(route)s: %(answer)s") if arrived else _("%(route)s failed: %(answer)s")
+    text = (
+        _("Sent to %(route)s: %(answer)s") if is_delivered else _("%(route)s failed: %(answer)s")
     ) % {
         "route": route,
         "answer": answer_of(delivery) or _("the mail server took it."),
     }
-    write_log(request, route, said, "")
-    (messages.success if arrived else messages.error)(request, said)
+    write_log(request, route, text, "")
+    (messages.success if is_delivered else messages.error)(request, text)
     if request.POST.get("from") == "page":
         return redirect("admin:desk_route_change", route.pk)
     return back_to(request, "admin:desk_route_changelist")
@@ -80,10 +82,10 @@ def test_one(request: HttpRequest, pk: int) -> HttpResponse:
 def mute_selected(
     model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Route]
 ) -> None:
-    """Have the selected routes told of nothing for an hour; longer is set on their pages."""
+    """Mute the selected routes for an hour; longer times are set on their pages."""
     until = dialect.read_clock() + timedelta(seconds=MUTED_SECONDS)
-    found = queryset.order_by("pk")
-    count = sum(routes.mute(route, until, actor=actor(request)) for route in found)
+    rows = queryset.order_by("pk")
+    count = sum(routes.mute(route, until, actor=actor(request)) for route in rows)
     text = ngettext("%(n)d route is muted.", "%(n)d routes are muted.", count) % {"n": count}
     messages.success(request, text)
 
@@ -92,8 +94,8 @@ def mute_selected(
 def unmute_selected(
     model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Route]
 ) -> None:
-    found = queryset.order_by("pk")
-    count = sum(routes.mute(route, None, actor=actor(request)) for route in found)
+    rows = queryset.order_by("pk")
+    count = sum(routes.mute(route, None, actor=actor(request)) for route in rows)
     text = ngettext("%(n)d route is told again.", "%(n)d routes are told again.", count)
     messages.success(request, text % {"n": count})
 
@@ -134,10 +136,10 @@ class RouteAdmin(LiveListAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is None or self.has_change_permission(request, obj):
             return super().get_fieldsets(request, obj)
-        # Whoever may only look sees nothing that is secret.
-        named = (*("masked", "told_of", "repeat_seconds", "digest_seconds", "hourly_limit"),)
+        # A user who may only view sees nothing secret.
+        shown = (*("masked", "told_of", "repeat_seconds", "digest_seconds", "hourly_limit"),)
         quiet = ("quiet_from", "quiet_to", "time_zone", "language", "muted_until", "is_active")
-        return ((None, {"fields": ("name", "kind", *named, *quiet)}),)
+        return ((None, {"fields": ("name", "kind", *shown, *quiet)}),)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is None or self.has_change_permission(request, obj):
@@ -145,11 +147,11 @@ class RouteAdmin(LiveListAdmin):
         return ("masked", "told_of")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Route]:
-        of_route = Delivery.objects.filter(route=OuterRef("pk"))
+        deliveries = Delivery.objects.filter(route=OuterRef("pk"))
         rows: QuerySet[Route] = super().get_queryset(request)
         return rows.annotate(
-            last_id=Subquery(of_route.order_by("-pk").values("pk")[:1]),
-            is_failing=Exists(of_route.filter(state=DeliveryState.DUE, tries__gt=0)),
+            last_id=Subquery(deliveries.order_by("-pk").values("pk")[:1]),
+            is_failing=Exists(deliveries.filter(state=DeliveryState.DUE, tries__gt=0)),
         )
 
     def marker(self, request: HttpRequest) -> Marker:
@@ -173,9 +175,9 @@ class RouteAdmin(LiveListAdmin):
 
     def save_model(self, request: HttpRequest, obj: Route, form: Any, change: bool) -> None:
         routes.save(obj, actor=actor(request))
-        if form.made_secret:
-            said = _("Webhooks are signed with this secret, which is shown only now: %(secret)s")
-            messages.warning(request, said % {"secret": form.made_secret})
+        if form.new_secret:
+            text = _("Webhooks are signed with this secret, which is shown only now: %(secret)s")
+            messages.warning(request, text % {"secret": form.new_secret})
 
     def delete_model(self, request: HttpRequest, obj: Route) -> None:
         routes.delete(obj, actor=actor(request))
@@ -187,11 +189,11 @@ class RouteAdmin(LiveListAdmin):
     def get_deleted_objects(
         self, objs: Sequence[Any] | QuerySet[Any], request: HttpRequest
     ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
-        """Count what goes along: to list deliveries one by one says nothing."""
+        """Count the deliveries that are deleted, too: to list each of them says nothing."""
         count = Delivery.objects.filter(route__in=objs).count()
-        told = ngettext("and %(n)d delivery", "and %(n)d deliveries", count) % {"n": count}
+        summary = ngettext("and %(n)d delivery", "and %(n)d deliveries", count) % {"n": count}
         model_count = {str(Delivery._meta.verbose_name_plural): count}
-        return [*map(str, objs), told], model_count, set(), []
+        return [*map(str, objs), summary], model_count, set(), []
 
     @admin.display(description=lazy("state"))
     def standing(self, row: Any) -> SafeString:
@@ -210,8 +212,8 @@ class RouteAdmin(LiveListAdmin):
 
     @admin.display(description=lazy("told of"))
     def told_of(self, row: Route) -> SafeString:
-        of = [str(row.get_least_severity_display()), *kind_names(row), *row.agents]
-        return format_html('<span class="sas-message">{}</span>', ", ".join(of))
+        parts = [str(row.get_least_severity_display()), *kind_names(row), *row.agents]
+        return format_html('<span class="sas-message">{}</span>', ", ".join(parts))
 
     @admin.display(description=lazy("last delivery"))
     def newest(self, row: Any) -> SafeString | str:

@@ -1,4 +1,4 @@
-"""The form of a route: what is secret in it can be set, and is shown to nobody."""
+"""The form of a route: its secrets can be set, and are never shown again."""
 
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,12 +25,12 @@ KINDS = {
     IncidentKind.INSTALLATION: lazy("what the doctor finds"),
     IncidentKind.OTHER: lazy("anything else"),
 }
-#: What the texts of the code are in.
+#: The language of the texts in the code.
 SOURCE = "en"
-#: Browsers have fields of their own for these, with a clock and a calendar.
+#: Input types for which browsers have a clock and a calendar.
 CLOCK = {"type": "time"}
 CALENDAR = {"type": "datetime-local"}
-#: As wide as Django's own.
+#: The width of Django's own text fields.
 WIDE = {"class": "vTextField"}
 
 
@@ -89,8 +89,8 @@ class RouteForm(forms.ModelForm):
         widget=forms.DateTimeInput(attrs=CALENDAR, format="%Y-%m-%dT%H:%M"),
         help_text=lazy("In the time zone of this page. Until then it is told of nothing."),
     )
-    #: The secret that was made, to be shown once.
-    made_secret = ""
+    #: A secret that was generated, to be shown once.
+    new_secret = ""
 
     class Meta:
         model = Route
@@ -103,22 +103,22 @@ class RouteForm(forms.ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         route = self.instance
-        # As it was: Django writes what was entered into the row itself.
+        # The values before: Django writes the entered ones into the row itself.
         self._before = (route.kind, route.address, route.secret)
         self._masked = route.masked_address if route.pk else ""
         self.initial.update(address=self._masked, secret="")
         agents = Flow.objects.order_by("agent").values_list("agent", flat=True)
         fields: Any = self.fields
-        # Those that are gone stay to be seen, and to be taken off.
-        known = sorted({*agents, *(route.agents or [])})
-        fields["agents"].choices = [(name, name) for name in known]
+        # Agents that are gone stay visible, so that they can be removed.
+        agent_names = sorted({*agents, *(route.agents or [])})
+        fields["agents"].choices = [(name, name) for name in agent_names]
         fields["language"].choices = [
             ("", _("the installation's")),
             *((code, name) for code, name in settings.LANGUAGES if self._may_be_told_in(code)),
         ]
 
     def _may_be_told_in(self, code: str) -> bool:
-        """Say whether messages have words in a language: others would be English all the same."""
+        """Return whether messages are translated into a language: others would stay English."""
         if code in (SOURCE, self.instance.language):
             return True
         folders = [f"{apps.get_app_config('workers').path}/locale", *settings.LOCALE_PATHS]
@@ -126,13 +126,13 @@ class RouteForm(forms.ModelForm):
         return any(Path(str(folder), catalogue).is_file() for folder in folders)
 
     def clean(self) -> dict[str, Any]:
-        """Put back what was not shown and not entered anew."""
+        """Restore the values that were not shown and not entered again."""
         data = super().clean() or self.cleaned_data
         kind, address, secret = self._before
         is_same_kind = bool(self.instance.pk) and data.get("kind") == kind
         if is_same_kind and data.get("address") == self._masked:
             data["address"] = address
-        # PagerDuty's key is sent along: it must not go where somebody else would read it.
+        # PagerDuty's key is sent along: another address needs it again, or others might read it.
         may_keep = kind != RouteKind.PAGERDUTY or data.get("address") in (address, "")
         if is_same_kind and may_keep and not data.get("secret"):
             data["secret"] = secret
@@ -142,7 +142,7 @@ class RouteForm(forms.ModelForm):
         super()._post_clean()  # type: ignore[misc]
         if self.errors:
             return
-        self.made_secret = routes.fill_in(self.instance)
+        self.new_secret = routes.fill_in(self.instance)
         for name, problem in routes.problems(self.instance).items():
             self.add_error(name, problem)
 

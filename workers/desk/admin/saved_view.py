@@ -33,24 +33,24 @@ CHANGE, DELETE = "desk.change_savedview", "desk.delete_savedview"
 
 @require_POST
 def save(request: HttpRequest) -> HttpResponse:
-    """Keep a list as it is narrowed; what came of it is told above that list."""
-    model_admin = _list_named(request, request.POST.get("list", ""))
-    asked, form = QueryDict(request.POST.get("query", "")), SaveForm(request.POST)
-    here = redirect(f"{model_admin.list_url}?{asked.urlencode()}")
+    """Save the filters of a list as a view, and report the result above the list."""
+    model_admin = _list_with_label(request, request.POST.get("list", ""))
+    params, form = QueryDict(request.POST.get("query", "")), SaveForm(request.POST)
+    response = redirect(f"{model_admin.list_url}?{params.urlencode()}")
     if not form.is_valid():
         messages.error(request, " ".join(map(str, chain(*form.errors.values()))))
-        return here
+        return response
     name = form.cleaned_data["name"]
     try:
-        query = rules.kept((each, value) for each in asked for value in asked.getlist(each))
+        query = rules.kept((key, value) for key in params for value in params.getlist(key))
     except ViewError as error:
         messages.error(request, str(error))
-        return here
+        return response
     try:
         view_counts.check(request, model_admin, query)
     except ViewError as error:
         messages.error(request, str(error))
-        # The list would refuse the address, and say nothing.
+        # The list would refuse the URL without a message.
         return redirect(model_admin.list_url)
     saved_views.save(
         int(request.user.pk or 0),
@@ -60,20 +60,20 @@ def save(request: HttpRequest) -> HttpResponse:
         is_shared=form.cleaned_data["is_shared"],
     )
     messages.success(request, _("Saved as “%(name)s”.") % {"name": name})
-    return here
+    return response
 
 
 @require_safe
 def links(request: HttpRequest) -> HttpResponse:
     """Answer with the views that stand above a list, each with its count."""
-    model_admin = _list_named(request, request.GET.get("list", ""))
-    shown = view_lists.links(request, model_admin, request.GET.get("shown", ""))
-    looks = view_counts.look(request, [link.view for link in shown])
-    context = {"label": model_admin.list_label, "links": shown, "looks": looks}
+    model_admin = _list_with_label(request, request.GET.get("list", ""))
+    view_links = view_lists.links(request, model_admin, request.GET.get("shown", ""))
+    looks = view_counts.look(request, [link.view for link in view_links])
+    context = {"label": model_admin.list_label, "links": view_links, "looks": looks}
     return TemplateResponse(request, "admin/workers/saved_view/links.html", context)
 
 
-def _list_named(request: HttpRequest, label: str) -> ViewListAdmin:
+def _list_with_label(request: HttpRequest, label: str) -> ViewListAdmin:
     model_admin = view_lists.lists().get(label)
     if model_admin is None:
         raise Http404
@@ -102,14 +102,14 @@ class ViewForm(forms.ModelForm):
 
 
 class SavedViewChangeList(ChangeList):
-    """A change list whose rows know what they find."""
+    """A change list that adds to its rows what they find."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         self.result_list = list(self.result_list)
-        looks, known = view_counts.look(request, self.result_list), view_lists.lists()
+        looks, lists = view_counts.look(request, self.result_list), view_lists.lists()
         for row in self.result_list:
-            row.look, row.model_admin = looks[row.pk], known.get(row.of_list)
+            row.look, row.model_admin = looks[row.pk], lists.get(row.of_list)
 
 
 @admin.register(SavedView)
@@ -121,7 +121,7 @@ class SavedViewAdmin(AskableListAdmin):
     change_form_template = "admin/workers/change_page.html"
     list_display = ("name", "opens", "narrowed_by", "shared_by", "since")
     list_select_related = ("owner",)
-    # Each is counted.
+    # The rows of each view are counted.
     list_per_page = 20
     list_max_show_all = 0
     show_full_result_count = False
@@ -157,18 +157,20 @@ class SavedViewAdmin(AskableListAdmin):
         try:
             return super().change_view(request, *args, **kwargs)
         except StateError:
-            # Somebody took the name after the form had looked for it: this time it finds it.
+            # The name was taken after the form checked it: this time the check finds it.
             return super().change_view(request, *args, **kwargs)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Whoever may see a list has views of it; those of others are not among the rows.
-        return any(each.has_view_permission(request) for each in view_lists.lists().values())
+        # A user who may see a list has views of it; private views of others are not among the rows.
+        return any(
+            model_admin.has_view_permission(request) for model_admin in view_lists.lists().values()
+        )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        # Lists have the form.
+        # Views are added on the lists.
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -205,8 +207,8 @@ class SavedViewAdmin(AskableListAdmin):
 
     @admin.display(description=lazy("owner"))
     def shared_by(self, row: SavedView) -> str:
-        said = _("%(owner)s, shared") if row.is_shared else "%(owner)s"
-        return said % {"owner": row.owner}
+        text = _("%(owner)s, shared") if row.is_shared else "%(owner)s"
+        return text % {"owner": row.owner}
 
     @admin.display(description=lazy("saved"))
     def since(self, row: SavedView) -> SafeString | str:
@@ -214,6 +216,6 @@ class SavedViewAdmin(AskableListAdmin):
 
 
 def _may(request: HttpRequest, view: SavedView, permission: str) -> bool:
-    """Say whether a view is the user's own, or the user may do this to those that others share."""
-    # What others do not share is not among the rows.
+    """Return whether a view is the user's own, or the user may do this to shared ones."""
+    # Private views of others are not among the rows.
     return view.owner_id == request.user.pk or bool(request.user.has_perm(permission))

@@ -1,8 +1,8 @@
 """Finding processes by what people have at hand: subject, idempotency key, id, reference.
 
-The beginnings of the first three are found through indexes.  A service's reference, such as
-``ch_3f0c``, stands in a step's result, which none has: to index it would cost every order more than
-its search is worth.  So it is looked for in the newest steps, and found when it is whole.
+Prefixes of the first three are found through indexes.  A service's reference, such as ``ch_3f0c``,
+is in a step's result, which has no index: one would cost every order more than it is worth.
+So only the newest steps are searched, and only for a whole reference.
 """
 
 import json
@@ -15,14 +15,14 @@ from django.db.models.functions import Cast
 
 from workers.models import Process, Step
 
-#: Shorter beginnings could be words: "deed", "cafe".  So many digits are a minute of submissions.
+#: Shorter prefixes could be words: "deed", "cafe".  So many digits are a minute of submissions.
 SHORTEST = 8
 LIMIT = 200
-#: Steps whose results are looked through for a reference: some 10,000 orders of five.
+#: Newest steps that are searched for a reference: some 10,000 orders of five steps.
 NEWEST_STEPS = 50_000
 
 #: Keys begin with their process's id, and so does what people copy from logs and ledgers.
-#: One word with a digit in it that is no short number: names and numbers of orders are none.
+#: A word with a digit in it, but not a short number: names and order numbers are no references.
 _REFERENCE = re.compile(r"(?=[^0-9]*[0-9])(?![0-9]{1,9}$)[A-Za-z0-9][A-Za-z0-9_.:/-]{5,99}")
 _BEGINNING = re.compile(rf"([0-9a-f]{{{SHORTEST},32}})(:[\w:.-]*)?")
 
@@ -30,19 +30,19 @@ _BEGINNING = re.compile(rf"([0-9a-f]{{{SHORTEST},32}})(:[\w:.-]*)?")
 def process_ids(term: str) -> set[int]:
     """Return the processes that ``term`` names: their id, a step's key, or a service's reference.
 
-    A beginning of eight digits or more will do.
+    A prefix of eight digits or more is enough.
     """
     head, colon, rest = term.lower().partition(":")
     match = _BEGINNING.fullmatch(head.replace("-", "") + colon + rest)
     if match is None:
         return _with_reference(term)
     digits, tail = match.groups()
-    named = Process.objects.filter(
+    rows = Process.objects.filter(
         uid__range=(UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f")))
     )
     if tail:
-        named = named.filter(steps__idempotency_key__startswith=digits + tail)
-    return set(named.values_list("pk", flat=True)[:LIMIT])
+        rows = rows.filter(steps__idempotency_key__startswith=digits + tail)
+    return set(rows.values_list("pk", flat=True)[:LIMIT])
 
 
 def _with_reference(term: str) -> set[int]:
@@ -51,13 +51,13 @@ def _with_reference(term: str) -> set[int]:
     if newest is None or not _REFERENCE.fullmatch(term):
         return set()
     steps = Step.objects.filter(pk__gt=newest - NEWEST_STEPS, result__isnull=False)
-    written = steps.annotate(written=Cast("result", TextField()))
-    found = written.filter(written__contains=json.dumps(term)).values_list("process_id", "result")
-    return {pk for pk, result in found[:LIMIT] if _holds(result, term)}
+    with_text = steps.annotate(text=Cast("result", TextField()))
+    rows = with_text.filter(text__contains=json.dumps(term)).values_list("process_id", "result")
+    return {pk for pk, result in rows[:LIMIT] if _holds(result, term)}
 
 
 def _holds(value: Any, term: str) -> bool:
-    """Say whether a text is a value somewhere in a document; its keys are none."""
+    """Return whether a text is a value somewhere in a document; keys do not count."""
     if isinstance(value, dict):
         return any(_holds(part, term) for part in value.values())
     if isinstance(value, list):
@@ -66,15 +66,15 @@ def _holds(value: Any, term: str) -> bool:
 
 
 def condition(term: str) -> Q:
-    """Return what a process must fulfil to be found by ``term``."""
+    """Return the condition for processes that match ``term``."""
     by_subject = Q()
-    for written in {term, term[:1].upper() + term[1:]}:
-        by_subject |= Q(subject__startswith=written)
-    found = process_ids(term)
-    return by_subject | Q(pk__in=found) if found else by_subject
+    for prefix in {term, term[:1].upper() + term[1:]}:
+        by_subject |= Q(subject__startswith=prefix)
+    ids = process_ids(term)
+    return by_subject | Q(pk__in=ids) if ids else by_subject
 
 
 def newest(term: str) -> list[int]:
-    """Return the newest processes that ``term`` finds, for lists of what belongs to one."""
-    found = Process.objects.filter(condition(term)).order_by("-pk")
-    return list(found.values_list("pk", flat=True)[:LIMIT])
+    """Return the newest processes that ``term`` finds, for lists of rows that belong to one."""
+    rows = Process.objects.filter(condition(term)).order_by("-pk")
+    return list(rows.values_list("pk", flat=True)[:LIMIT])

@@ -1,4 +1,4 @@
-"""Showing personal data: a right of its own, for one thing and a while, and each in the journal."""
+"""Showing personal data: a right of its own, for one row and a while, entered in the journal."""
 
 import time
 from typing import Any
@@ -11,24 +11,24 @@ from django.utils.translation import gettext_lazy as _
 from workers.store import acts
 
 PERMISSION = "workers.show_personal"
-#: For so long it is shown, in the session that asked for it.
+#: For so long data are shown, in the session that asked for them.
 SECONDS = 600
-#: Where the session keeps until when what is shown.
+#: Where the session keeps which rows are shown, and until when.
 KEPT = "sas_shown"
-#: Things shown at a time; those asked for first are masked again.
+#: Rows shown at a time; the oldest are masked again.
 MOST = 50
 
 SHOW, HIDE = _("Show personal data"), _("Mask personal data")
 
 
 def may(request: HttpRequest) -> bool:
-    """Say whether the user of a request may ask for personal data."""
+    """Return whether the user of a request may ask for personal data."""
     return bool(request.user.has_perm(PERMISSION))
 
 
 def is_shown(request: HttpRequest, row: Model) -> bool:
-    """Say whether a row's personal data are shown to the user of a request just now."""
-    until = _kept(request).get(_name(row), 0)
+    """Return whether a row's personal data are shown to the user of a request now."""
+    until = _expiries(request).get(_name(row), 0)
     return may(request) and until > time.time()
 
 
@@ -37,21 +37,21 @@ def show(request: HttpRequest, row: Model, actor: str, process_id: int | None = 
     if not may(request):
         raise PermissionDenied
     acts.record_act("personal_shown", {"what": _name(row)}, actor=actor, process_id=process_id)
-    kept = {name: until for name, until in _kept(request).items() if until > time.time()}
-    kept.pop(_name(row), None)
-    newest = list(kept.items())[-MOST + 1 :]
+    expiries = {name: until for name, until in _expiries(request).items() if until > time.time()}
+    expiries.pop(_name(row), None)
+    newest = list(expiries.items())[-MOST + 1 :]
     request.session[KEPT] = {**dict(newest), _name(row): time.time() + SECONDS}
 
 
 def hide(request: HttpRequest, row: Model) -> None:
     """Mask a row's personal data again."""
-    kept = _kept(request)
-    request.session[KEPT] = {name: until for name, until in kept.items() if name != _name(row)}
+    expiries = _expiries(request)
+    request.session[KEPT] = {name: until for name, until in expiries.items() if name != _name(row)}
 
 
-def _kept(request: HttpRequest) -> dict[str, Any]:
-    kept = request.session.get(KEPT)
-    return kept if isinstance(kept, dict) else {}
+def _expiries(request: HttpRequest) -> dict[str, Any]:
+    expiries = request.session.get(KEPT)
+    return expiries if isinstance(expiries, dict) else {}
 
 
 def _name(row: Model) -> str:

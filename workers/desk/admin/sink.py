@@ -1,4 +1,4 @@
-"""Who is told of what: sinks, how far each has come, and having one told again."""
+"""Sinks: who is told of what, how far each has come, and telling one again."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ PERMISSION = "workers.redeliver_sink"
 
 
 def given_up() -> Kind:
-    """Return the places that are told no more: by their alerts, for sinks in trouble are few."""
+    """Return the receivers that are told no more: by their alerts, because those are few."""
     rows = Alert.objects.filter(code="sink_undeliverable", acknowledged_at=None)
     return Kind(rows, "raised_at")
 
@@ -53,16 +53,16 @@ piles.register(
 
 
 class SinkChangeList(BoundedChangeList):
-    """A change list whose rows know the time, where to look, and whether one may act."""
+    """A change list that adds to its rows the time, a URL, and whether the user may act."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         now = dialect.read_clock()
         self.result_list = list(self.result_list)
-        found = subjects.pages(row.process_id for row in self.result_list)
+        urls = subjects.pages(row.process_id for row in self.result_list)
         for row in self.result_list:
             row.now = now
-            row.subject_url = found.get(row.process_id)
+            row.subject_url = urls.get(row.process_id)
             row.may_redeliver = (
                 row.cursor < row.last
                 and (row.state == "undeliverable" or row.tries > 0)
@@ -76,14 +76,14 @@ def may(request: HttpRequest) -> bool:
 
 
 class Redeliver(RowAct):
-    """Have one sink told again at once; the list it was clicked in is shown again."""
+    """Tell one sink again at once, then show the list with the button."""
 
     model = Sink
     permission = PERMISSION
     form = forms.Form
     has_page = False
 
-    def perform(self, request: HttpRequest, row: Sink, given: dict[str, Any]) -> str:
+    def perform(self, request: HttpRequest, row: Sink, data: dict[str, Any]) -> str:
         if not redeliver(row.pk, actor=actor(request)):
             raise StateError(_("There is nothing to tell it: it was told everything."))
         return _("Told again: %(sink)s.") % {"sink": row}
@@ -96,15 +96,15 @@ class Redeliver(RowAct):
 def redeliver_selected(
     model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Sink]
 ) -> None:
-    """Have the selected sinks told again that were not told everything."""
-    landed = [
+    """Tell the selected sinks again that were not told everything."""
+    rows = [
         row for row in queryset.order_by("pk")[:LIMIT] if redeliver(row.pk, actor=actor(request))
     ]
-    for row in landed:
+    for row in rows:
         write_log(request, row, _("Told again: %(sink)s.") % {"sink": row}, "")
-    count = len(landed)
+    count = len(rows)
     text = ngettext("%(n)d is told again.", "%(n)d are told again.", count) % {"n": count}
-    (messages.success if landed else messages.warning)(request, text)
+    (messages.success if rows else messages.warning)(request, text)
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -135,19 +135,19 @@ class KindFilter(admin.SimpleListFilter):
 
 @admin.register(Sink)
 class SinkAdmin(ReadOnlyAdmin, LiveListAdmin):
-    """Who is told, those in trouble first."""
+    """Sinks, those in trouble first."""
 
     list_display = ("standing", "about", "kind", "place", "owner", "heard", "next_try", "again")
     list_display_links = None
-    # To ask the rows for the choices would read all of them; an owner is searched for.
+    # No filter by owner: its choices would read all rows.  The search finds an owner.
     list_filter = (StateFilter, KindFilter)
     list_select_related = ("process",)
-    # What follows the question mark of an address may be a secret of the client's: it is
-    # neither shown nor looked for, or it could be guessed letter by letter.
+    # The query of an address may be a secret of the client's: it is neither shown nor
+    # searched, or it could be guessed letter by letter.
     never_asked = ("address", "problem", "last_error")
     search_fields = ("owner",)
     search_help_text = lazy("Beginning of what the process is about, or owner")
-    # By what there is an index for: nothing.
+    # No column has an index to sort by.
     sortable_by = ()
     fields = (
         *("process", "kind", "place", "owner", "correlation_id", "state", "cursor", "last"),
@@ -198,8 +198,8 @@ class SinkAdmin(ReadOnlyAdmin, LiveListAdmin):
 
     @admin.display(description=lazy("address"), ordering="address")
     def place(self, row: Sink) -> SafeString:
-        shown = row.address.partition("?")[0]
-        return format_html('<span class="sas-message">{}</span>', shown)
+        address = row.address.partition("?")[0]
+        return format_html('<span class="sas-message">{}</span>', address)
 
     @admin.display(description=lazy("told"))
     def heard(self, row: Sink) -> str:

@@ -1,4 +1,4 @@
-"""Where each process of a page of rows stands: read for all of them in a handful of queries."""
+"""Snapshots of the processes of a page of rows: read for all in a handful of queries."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -56,11 +56,11 @@ def with_steps(queryset: QuerySet[M], path: str = "") -> QuerySet[M]:
 
 
 def of(process: Process, situation: Situation) -> ProcessSnapshot:
-    """Return where a process stands that was fetched ``with_steps``."""
-    found = progress.of(process, situation.now, situation.facts)
-    return ProcessSnapshot(process, found, situation.now)
+    """Return the snapshot of a process that was fetched ``with_steps``."""
+    process_progress = progress.of(process, situation.now, situation.facts)
+    return ProcessSnapshot(process, process_progress, situation.now)
 
 
 def at_once(process: Process, mask: Mask) -> ProcessSnapshot:
-    """Return where one process stands just now; of a list's, read the situation once."""
+    """Return the present snapshot of one process; for a list, read the situation once."""
     return of(process, wait_facts.read([process], masks={process.pk: mask}))

@@ -1,4 +1,4 @@
-"""What stands still although nothing failed: services out of reach, and what operators paused."""
+"""Work that stands still although nothing failed: services out of reach, paused processes."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from workers.desk.admin.wait_filters import is_paused
 from workers.models import Flow, LiveStep, Process
 from workers.states import StepState
 
-#: Steps that are counted; with more of them "more than" is said.
+#: Steps are counted up to this; beyond it a "+" is shown.
 MOST = 10_000
 
 
@@ -19,7 +19,7 @@ class Outages:
     """Services that are not called: their breakers are open, or forced open."""
 
     count: int
-    #: When the first of them was last reached; None: they are forced open.
+    #: When the first of them was last reached; None if they are forced open.
     oldest: datetime | None
     #: Steps that wait for them, ``MOST`` + 1 at most.
     parked: int
@@ -40,7 +40,7 @@ def paused() -> QuerySet[Process]:
 
 
 def outages(pile: Pile) -> Outages:
-    """Return what is known of the services that are not called, by the pile of ``away``."""
+    """Return the services that are not called, by the pile of ``away``, and the steps that wait."""
     parked = 0
     if pile.count:
         agents = list(away().values_list("agent", flat=True))

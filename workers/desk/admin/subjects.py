@@ -1,4 +1,4 @@
-"""Where the things that processes are about have pages: the app that submitted them says so."""
+"""Pages, search and lists of the subjects of processes, as their apps register them."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -8,37 +8,37 @@ from django.utils.translation import gettext_lazy as _
 
 from workers.desk.admin.wording import Text
 
-#: Takes ids of processes; returns the address of a page for those it knows.
+#: Takes ids of processes; returns the URL of a page for those it knows.
 Finder = Callable[[Iterable[int]], dict[int, str]]
 
 _finders: list[Finder] = []
 
 
 def register_pages(finder: Finder) -> Finder:
-    """Make the pages of an app's own rows known; a decorator."""
+    """Register the pages of an app's own rows; a decorator."""
     if finder not in _finders:
         _finders.append(finder)
     return finder
 
 
 def pages(process_ids: Iterable[int]) -> dict[int, str]:
-    """Return the addresses of the subjects' pages by process, where there are any."""
+    """Return the URLs of the subjects' pages by process, if there are any."""
     ids = set(process_ids)
-    found: dict[int, str] = {}
+    urls: dict[int, str] = {}
     for finder in _finders:
-        found |= finder(ids - found.keys())
-    return found
+        urls |= finder(ids - urls.keys())
+    return urls
 
 
-#: Takes what somebody typed; returns the ids of the processes, some hundreds at most, that an app
-#: knows by it.
+#: Takes a search text; returns the ids of the processes, some hundreds at most, that an app knows
+#: by it.
 Searcher = Callable[[str], Iterable[int]]
 
 _searchers: list[Searcher] = []
 
 
 def register_search(searcher: Searcher) -> Searcher:
-    """Have processes found by what an app knows of its own rows; a decorator."""
+    """Register a search of processes by an app's own rows; a decorator."""
     if searcher not in _searchers:
         _searchers.append(searcher)
     return searcher
@@ -53,13 +53,13 @@ _lists: list[tuple[str, str, Text]] = []
 
 
 def register_list(url_name: str, permission: str, label: Text) -> None:
-    """Make an app's own list of its rows known, which narrows by ``incident`` as processes do."""
+    """Register an app's own list of its rows, which narrows by ``incident`` as processes do."""
     if (entry := (url_name, permission, label)) not in _lists:
         _lists.append(entry)
 
 
 def lists(user: Any) -> list[tuple[str, Text]]:
-    """Return the addresses and names of the lists that a user may see, the apps' own first."""
+    """Return the URLs and names of the lists that a user may see, the apps' own first."""
     own = ("admin:workers_process_changelist", "workers.view_process", _("processes"))
     return [
         (reverse(url_name), label)

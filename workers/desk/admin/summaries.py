@@ -1,4 +1,4 @@
-"""What a journal row's detail says at a glance, where its sentence does not say it."""
+"""A summary of a journal row's detail: what its sentence does not say."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -23,14 +23,14 @@ def of(detail: Mapping[str, Any], at: datetime) -> Iterator[str]:
         yield diff(pairs, at)
     changes = detail.get("changes")
     if isinstance(changes, Mapping) and changes:
-        # As they are: a text that looks like an instant was none of ours.
+        # As they are: a text that looks like an instant is a text of the input.
         yield diff({name: pair for name, pair in changes.items() if _is_pair(pair)})
     if detail.get("deadline_at"):
         yield _text(detail["deadline_at"], at)
-    for key, said in (("begins_again", _("begins again")), ("in_doubt", _("outcome unknown"))):
+    for key, label in (("begins_again", _("begins again")), ("in_doubt", _("outcome unknown"))):
         names = detail.get(key)
         if isinstance(names, list) and names:
-            yield f"{said}: {in_words(say_names(names))}"
+            yield f"{label}: {in_words(say_names(names))}"
     if detail.get("nothing_happened"):
         yield _("the operator made sure that nothing had happened")
     if detail.get("may_happen_twice"):

@@ -18,7 +18,7 @@ from workers.models import Journal, Process
 PAGE = 200
 #: Lines about an agent.
 AGENT_LINES = 10
-#: Details that a line's own sentence tells already.
+#: Details that a line shows elsewhere already.
 TOLD = frozenset({"step", "reason", "changes", "question", "by_hand"})
 
 
@@ -48,7 +48,7 @@ class Timeline:
     """A page of lines, the oldest first."""
 
     lines: tuple[Line, ...]
-    #: Ask for what happened before this row; None: nothing did.
+    #: Earlier lines are those before this row; None if there are none.
     earlier: int | None
     #: This is not the newest page.
     is_past: bool
@@ -65,14 +65,14 @@ def read(
     rows = rows.only("step__name", *(field.name for field in Journal._meta.concrete_fields))
     if before is not None:
         rows = rows.filter(pk__lt=before)
-    found = list(rows[: limit + 1])
-    page = found[:limit][::-1]
+    newest = list(rows[: limit + 1])
+    page = newest[:limit][::-1]
     if mask is not None:
         for row in page:
             row.detail = mask.record(row.detail)
     return Timeline(
         lines=tuple(line(row, process.created_at) for row in page),
-        earlier=page[0].pk if len(found) > limit else None,
+        earlier=page[0].pk if len(newest) > limit else None,
         is_past=before is not None,
     )
 
@@ -85,7 +85,7 @@ def ends(
 ) -> dict[int, tuple[Line, ...]]:
     """Return the newest lines of several processes, read at once, each the oldest first.
 
-    Of a process in ``until`` those that it had by then.
+    A process in ``until`` gets the lines that it had by then.
     """
     newest = Journal.objects.select_related("step").order_by("-id")
     newest = newest.only("step__name", *(field.name for field in Journal._meta.concrete_fields))
@@ -109,7 +109,7 @@ def ends(
 def line(row: Journal, since: datetime, event: str = "") -> Line:
     """Put a row, whose step was fetched, into words; ``since`` is when its process began.
 
-    ``event`` is what happened, where somebody has a better word for it.
+    ``event`` replaces the words for what happened.
     """
     detail = row.detail if isinstance(row.detail, dict) else {"detail": row.detail}
     by_hand = bool(detail.get("by_hand"))
@@ -138,18 +138,18 @@ def offset(seconds: float) -> str:
 
 
 def _gist(detail: Mapping[str, Any], at: datetime) -> str:
-    said = [
+    parts = [
         str(detail["reason"]) if detail.get("reason") else "",
         badges.fault_text(detail.get("fault")),
-        _counted(detail),
-        _swapped(detail),
+        _failures_text(detail),
+        _agents_text(detail),
         *summaries.of(detail, at),
         _took(detail.get("started_at"), at),
     ]
-    return " · ".join(part for part in said if part)
+    return " · ".join(part for part in parts if part)
 
 
-def _counted(detail: Mapping[str, Any]) -> str:
+def _failures_text(detail: Mapping[str, Any]) -> str:
     if detail.get("failure_threshold"):
         return _("failure %(n)s of %(max)s") % {
             "n": detail.get("failure_count"),
@@ -161,7 +161,7 @@ def _counted(detail: Mapping[str, Any]) -> str:
     return ""
 
 
-def _swapped(detail: Mapping[str, Any]) -> str:
+def _agents_text(detail: Mapping[str, Any]) -> str:
     if not detail.get("to_agent"):
         return ""
     return _("from %(from)s to %(to)s") % {
@@ -175,8 +175,8 @@ def _took(started_at: Any, at: datetime) -> str:
         seconds = (at - datetime.fromisoformat(started_at)).total_seconds()
     except (TypeError, ValueError):
         return ""
-    taken = f"{seconds:.2f} s" if seconds < 10 else badges.duration(seconds)
-    return _("took %(time)s") % {"time": taken}
+    text = f"{seconds:.2f} s" if seconds < 10 else badges.duration(seconds)
+    return _("took %(time)s") % {"time": text}
 
 
 def of_agent(agent: str) -> list[Line]:

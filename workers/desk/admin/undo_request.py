@@ -1,4 +1,4 @@
-"""Requests for approval: those that wait, what became of the others, a page of each."""
+"""Requests for approval: those that wait, the decisions on the others, a page of each."""
 
 from typing import Any, ClassVar
 
@@ -32,7 +32,7 @@ piles.register(
     )
 )
 
-#: The shape and tone of each state: those of a like state of steps.
+#: By state of a request: the state of a step whose shape and tone it has.
 LOOKS = {
     UndoRequestState.WAITING: "pending",
     UndoRequestState.APPROVED: "processed",
@@ -41,14 +41,14 @@ LOOKS = {
 
 
 class UndoRequestChangeList(ClockedChangeList):
-    """A change list whose rows know the time, where to look, and are masked."""
+    """A change list that adds the time and a URL to its rows, and masks them."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         masks = masking.of_processes(row.process_id for row in self.result_list)
-        found = subjects.pages(row.process_id for row in self.result_list)
+        urls = subjects.pages(row.process_id for row in self.result_list)
         for row in self.result_list:
-            row.subject_url = found.get(row.process_id, "")
+            row.subject_url = urls.get(row.process_id, "")
             conceal(row, masks[row.process_id])
 
 
@@ -106,7 +106,7 @@ class UndoRequestAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
             "title": _("Request %(n)d: %(what)s") % {"n": row.pk, "what": what(row)},
             "asked": row,
             "what": what(row),
-            "given": given(row, mask),
+            "given": params_text(row, mask),
             "state": standing_mark(row, why_over),
             "subject_url": subject_url(request, row),
             "now": now,
@@ -139,7 +139,7 @@ class UndoRequestAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
 
     @admin.display(description=lazy("asked"))
     def asked(self, row: Any) -> SafeString:
-        return _by(row.asked_by, badges.age(row.asked_at, row.now))
+        return _name_and_instant(row.asked_by, badges.age(row.asked_at, row.now))
 
     @admin.display(description=lazy("why"))
     def why(self, row: UndoRequest) -> SafeString:
@@ -149,25 +149,25 @@ class UndoRequestAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     def decided(self, row: Any) -> SafeString | str:
         if row.decided_at is None:
             return badges.NOTHING
-        return _by(row.decided_by, badges.instant(row.decided_at))
+        return _name_and_instant(row.decided_by, badges.instant(row.decided_at))
 
 
 def conceal(row: UndoRequest, mask: masking.Mask) -> None:
-    """Mask a request in memory, with why it came too late in words: never to be saved."""
-    shown: Any = row
+    """Mask a request in memory, and set in words why it came too late: never to be saved."""
+    untyped: Any = row
     row.reason, row.comment = mask.text(row.reason), mask.text(row.comment)
     why = text_of(row.refusal["code"], row.refusal["params"]) if row.refusal else ""
-    shown.too_late = mask.text(why)
+    untyped.too_late = mask.text(why)
 
 
 def what(row: UndoRequest) -> str:
-    """Return what is asked for; of a verb that this code has not, its name."""
+    """Return what is asked for; a verb that this code does not have, by its name."""
     label = label_of(row)
     return f"{label}: {row.step}" if row.step else label
 
 
-def given(row: UndoRequest, mask: masking.Mask) -> str:
-    """Return what else was given to the verb, as JSON, masked; empty: nothing."""
+def params_text(row: UndoRequest, mask: masking.Mask) -> str:
+    """Return the other parameters of the verb as JSON, masked; empty if it has none."""
     changes = row.given.get("changes")
     if isinstance(changes, dict):
         return pretty({path: mask.value_at(path, value) for path, value in changes.items()})
@@ -175,7 +175,7 @@ def given(row: UndoRequest, mask: masking.Mask) -> str:
 
 
 def standing_mark(row: UndoRequest, why_over: str) -> SafeString:
-    """Return where a request stands; one that waits and is over says so."""
+    """Return the state of a request; "over" if it waits but can no longer be approved."""
     if why_over:
         return badges.label(_("over"), "skipped", "skipped")
     look = LOOKS[UndoRequestState(row.state)]
@@ -183,12 +183,12 @@ def standing_mark(row: UndoRequest, why_over: str) -> SafeString:
 
 
 def subject_url(request: HttpRequest, row: UndoRequest) -> str:
-    """Return the address of what a request is about; empty: there is none to see."""
+    """Return the URL of the subject of a request; empty if there is none to see."""
     url = subjects.pages([row.process_id]).get(row.process_id, "")
     if not url and request.user.has_perm("workers.view_process"):
         url = reverse("admin:workers_process_change", args=[row.process_id])
     return url
 
 
-def _by(who: str, when: SafeString | str) -> SafeString:
-    return format_html('{} <span class="sas-agent">{}</span>', who.removeprefix(PEOPLE), when)
+def _name_and_instant(name: str, instant: SafeString | str) -> SafeString:
+    return format_html('{} <span class="sas-agent">{}</span>', name.removeprefix(PEOPLE), instant)

@@ -1,4 +1,4 @@
-"""Deciding on a request for approval, and which wait: what a page, a list and a desk share."""
+"""Deciding on requests for approval, and finding those that wait: for page, list and desk."""
 
 from datetime import datetime
 from typing import Any
@@ -27,7 +27,7 @@ APPROVE, DECLINE = "approve", "decline"
 
 
 class DecisionForm(forms.Form):
-    """Which button it was, and a comment; who declines says why."""
+    """Asks which button was pressed, and for a comment, which is required to decline."""
 
     decision = forms.ChoiceField(
         choices=[(APPROVE, ""), (DECLINE, "")], widget=forms.HiddenInput, required=True
@@ -56,7 +56,7 @@ def is_own(request: HttpRequest, row: UndoRequest) -> bool:
 
 
 def may_decide(request: HttpRequest, row: UndoRequest) -> bool:
-    """Say whether the user may decide on a request now: it waits, and is somebody else's."""
+    """Return whether the user may decide on a request now: it waits, and is somebody else's."""
     is_waiting = row.state == UndoRequestState.WAITING
     return may(request) and is_waiting and not is_own(request, row)
 
@@ -71,12 +71,12 @@ def waiting(rows: QuerySet[UndoRequest]) -> QuerySet[UndoRequest]:
 
 
 def may_see(request: HttpRequest) -> bool:
-    """Say whether the user may see requests: whoever decides sees what about."""
+    """Return whether the user may see requests: deciding includes seeing."""
     return may(request) or request.user.has_perm("workers.view_undorequest")
 
 
 def label_of(row: UndoRequest) -> str:
-    """Return the verb that is asked for; one that this code has not, by its name."""
+    """Return the verb that is asked for; one that this code does not have, by its name."""
     return str(BY_NAME[row.verb].label) if row.verb in BY_NAME else row.verb
 
 
@@ -86,7 +86,7 @@ def of_process(process: Process) -> UndoRequest | None:
 
 
 def over(row: UndoRequest, now: datetime) -> str:
-    """Return why a request that waits cannot be approved any more; empty: it can, or is decided."""
+    """Return why a request that waits can no longer be approved; empty if it can, or is decided."""
     if row.state != UndoRequestState.WAITING:
         return ""
     try:
@@ -106,20 +106,20 @@ class Decide(RowAct):
     form = DecisionForm
     has_page = False
 
-    def perform(self, request: HttpRequest, row: UndoRequest, given: dict[str, Any]) -> str:
+    def perform(self, request: HttpRequest, row: UndoRequest, data: dict[str, Any]) -> str:
         decision = operations.decide_approval(
             row.pk,
-            is_approved=given["decision"] == APPROVE,
+            is_approved=data["decision"] == APPROVE,
             actor=actor(request),
-            reason=given["comment"],
+            reason=data["comment"],
         )
         if decision.refusal is not None:
             raise StateError(_("Declined: %(why)s") % {"why": decision.refusal})
         if decision.moves is None:
             return _("Request %(n)d is declined: nothing changes.") % {"n": row.pk}
         names = in_words(say_names(decision.moves))
-        done = {"n": row.pk, "what": label_of(row), "names": names}
-        return _("Request %(n)d is approved and carried out. %(what)s: %(names)s.") % done
+        params = {"n": row.pk, "what": label_of(row), "names": names}
+        return _("Request %(n)d is approved and carried out. %(what)s: %(names)s.") % params
 
     def url(self, request: HttpRequest, row: UndoRequest) -> str:
         return reverse("admin:workers_undorequest_change", args=[row.pk])

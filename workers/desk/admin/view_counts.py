@@ -24,30 +24,30 @@ from workers.store import bounded_counts
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What is known of a view."""
+    """Whether a view can be shown, and its count."""
 
-    #: Why it cannot be shown; empty: it can.
+    #: Why it cannot be shown; empty if it can.
     problem: str = ""
-    #: How many rows it finds, as people read it; empty: they are not counted.
+    #: How many rows it finds, as text; empty if they are not counted.
     count: str = ""
 
 
 class _UnreadList(ChangeList):
-    """A list with its filters, of which no row is read."""
+    """A change list that has its filters, but reads no rows."""
 
     def get_results(self, request: HttpRequest) -> None:
         self.result_count = 0
 
 
 def look(request: HttpRequest, views: Iterable[SavedView]) -> dict[int, Look]:
-    """Return what is known of views by their ids; all rows are counted in one question."""
-    known = lists()
-    # One for all: what filters ask the database for is kept with it.
-    asked = copy.copy(request)
+    """Return the looks of views by their ids; all rows are counted in one query."""
+    list_admins = lists()
+    # One copy for all views: filters cache their queries on it.
+    request_copy = copy.copy(request)
     looks: dict[int, Look] = {}
-    found: dict[int, QuerySet[Any]] = {}
+    querysets: dict[int, QuerySet[Any]] = {}
     for view in views:
-        model_admin = known.get(view.of_list)
+        model_admin = list_admins.get(view.of_list)
         if model_admin is None:
             looks[view.pk] = Look(problem=_("Its list is gone. Delete the view."))
         elif not model_admin.has_view_permission(request):
@@ -56,11 +56,11 @@ def look(request: HttpRequest, views: Iterable[SavedView]) -> dict[int, Look]:
             looks[view.pk] = Look()
         else:
             try:
-                found[view.pk] = rows_of(asked, model_admin, view.query)
+                querysets[view.pk] = rows_of(request_copy, model_admin, view.query)
             except ViewError as error:
                 looks[view.pk] = Look(problem=str(error))
-    counts = bounded_counts.read(list(found.values()), COUNTED)
-    for key, count in zip(found, counts, strict=True):
+    counts = bounded_counts.read(list(querysets.values()), COUNTED)
+    for key, count in zip(querysets, counts, strict=True):
         looks[key] = Look(count=counted(count))
     return looks
 
@@ -71,9 +71,9 @@ def check(request: HttpRequest, model_admin: admin.ModelAdmin, query: str) -> No
 
 
 def rows_of(request: HttpRequest, model_admin: admin.ModelAdmin, query: str) -> QuerySet[Any]:
-    """Return the rows that a list shows by a query; raise ``ViewError`` where it does not know it.
+    """Return the rows that a list shows by a query; raise ``ViewError`` if it does not know it.
 
-    The request is of whoever looks: "mine" is theirs.  Its address becomes the view's.
+    The request is the viewer's, so that "mine" is theirs.  Its query becomes the view's.
     """
     problem = unknown_filters(request, model_admin, query)
     if problem:
@@ -83,7 +83,7 @@ def rows_of(request: HttpRequest, model_admin: admin.ModelAdmin, query: str) -> 
     if not asks_what_can_be_asked(request):
         raise ViewError(wrong)
     try:
-        listed = _UnreadList(
+        changelist = _UnreadList(
             request,
             model_admin.model,
             model_admin.get_list_display(request),
@@ -100,11 +100,11 @@ def rows_of(request: HttpRequest, model_admin: admin.ModelAdmin, query: str) -> 
             (),
             None,
         )
-        bounded_counts.check(listed.queryset)
+        bounded_counts.check(changelist.queryset)
     except (IncorrectLookupParameters, DisallowedModelAdminLookup, OverflowError) as error:
         raise ViewError(wrong) from error
-    # One that has no choices is not among them: its value is none that it knows.
-    specs = {getattr(spec, "parameter_name", ""): spec for spec in listed.filter_specs}
+    # A filter without choices is not among them: its value counts as unknown.
+    specs = {getattr(spec, "parameter_name", ""): spec for spec in changelist.filter_specs}
     wrong_values = [
         name
         for name, value in saved_views.parts_of(query)
@@ -112,7 +112,7 @@ def rows_of(request: HttpRequest, model_admin: admin.ModelAdmin, query: str) -> 
     ]
     if wrong_values:
         raise ViewError(no_such(wrong_values))
-    rows: QuerySet[Any] = listed.queryset
+    rows: QuerySet[Any] = changelist.queryset
     return rows
 
 
@@ -127,7 +127,7 @@ def _names(request: HttpRequest, model_admin: admin.ModelAdmin) -> set[str]:
 
 
 def _is_costly(request: HttpRequest, model_admin: ViewListAdmin, query: str) -> bool:
-    """Say whether a filter of a view asks the database before it narrows anything."""
+    """Return whether a filter of a view queries the database before it narrows anything."""
     names = {name for name, _value in saved_views.parts_of(query)}
     costly = {
         getattr(spec, "parameter_name", "")

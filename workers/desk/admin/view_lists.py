@@ -22,12 +22,12 @@ from workers.desk.models.saved_view import LONGEST_NAME
 from workers.desk.rules import saved_views
 from workers.desk.rules.saved_views import ViewError
 
-#: Views above a list, and counted there; all of them have a page.
+#: Maximum views above a list, which are counted there; a page has all of them.
 SHOWN = 12
 
 
 class SaveForm(forms.Form):
-    """What a view is called, and whose it is."""
+    """The name of a view, and whether it is shared."""
 
     name = forms.CharField(label=lazy("Name"), max_length=LONGEST_NAME)
     is_shared = forms.BooleanField(
@@ -46,7 +46,7 @@ class SaveForm(forms.Form):
 
 
 class ViewListAdmin(AskableListAdmin):
-    """A list above which stand the views of it that a user has, as links."""
+    """A list with links to the views of it that a user has."""
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -70,20 +70,20 @@ class ViewListAdmin(AskableListAdmin):
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """What stands above a list before its views are asked for: it costs no query."""
+    """What stands above a list before its views are loaded: it costs no query."""
 
     label: str
     #: The list's query as it is shown.
     query: str
-    #: Why that cannot be kept; empty: it can.
+    #: Why that cannot be saved; empty if it can.
     problem: str
     form: SaveForm
 
     @property
     def links_url(self) -> str:
-        """Return where the views are, as links with their counts."""
-        asked = urlencode({"list": self.label, "shown": self.query})
-        return f"{reverse('admin:desk_savedview_links')}?{asked}"
+        """Return the URL that answers with the views, as links with their counts."""
+        query = urlencode({"list": self.label, "shown": self.query})
+        return f"{reverse('admin:desk_savedview_links')}?{query}"
 
     @property
     def is_searched(self) -> bool:
@@ -109,7 +109,7 @@ class Link:
     view: SavedView
     url: str
     is_shown: bool
-    #: Who shares it; empty: it is the viewer's own.
+    #: Who shares it; empty if it is the viewer's own.
     shared_by: str
 
 
@@ -124,7 +124,7 @@ def links(request: HttpRequest, model_admin: ViewListAdmin, shown: str) -> list[
 def _link(request: HttpRequest, model_admin: ViewListAdmin, view: SavedView, shown: str) -> Link:
     url = f"{model_admin.list_url}?{view.query}"
     if unknown_filters(request, model_admin, view.query):
-        # The list would show everything, and not say why.
+        # The list would show everything, without saying why.
         url = reverse("admin:desk_savedview_change", args=[view.pk])
     return Link(
         view,
@@ -135,7 +135,7 @@ def _link(request: HttpRequest, model_admin: ViewListAdmin, view: SavedView, sho
 
 
 def unknown_filters(request: HttpRequest, model_admin: ModelAdmin, query: str) -> str:
-    """Say which filters of a query a list does not have; empty: it has all of them."""
+    """Return a message about filters of a query that a list does not have; empty if it has all."""
     specs: list[Any] = list(model_admin.get_list_filter(request))
     fields = [spec if isinstance(spec, str) else spec[0] for spec in specs if _is_of_field(spec)]
     names = [spec.parameter_name for spec in specs if not _is_of_field(spec)]
@@ -143,11 +143,11 @@ def unknown_filters(request: HttpRequest, model_admin: ModelAdmin, query: str) -
 
 
 def no_such(names: Iterable[str]) -> str:
-    """Say that a list has no filters of these names; empty: there are no names."""
-    named = ", ".join(names)
-    if not named:
+    """Return a message that a list has no filters of these names; empty without names."""
+    text = ", ".join(names)
+    if not text:
         return ""
-    return _("The list has no such filter: %(names)s. Save the view again.") % {"names": named}
+    return _("The list has no such filter: %(names)s. Save the view again.") % {"names": text}
 
 
 def _is_of_field(spec: Any) -> bool:
@@ -155,7 +155,7 @@ def _is_of_field(spec: Any) -> bool:
 
 
 def visible(request: HttpRequest) -> QuerySet[SavedView]:
-    """Return the views that a user may see: their own, and the shared ones of lists they may."""
+    """Return the views that a user may see: their own, and shared ones of lists they may see."""
     labels = [
         label for label, model_admin in lists().items() if model_admin.has_view_permission(request)
     ]
@@ -164,7 +164,7 @@ def visible(request: HttpRequest) -> QuerySet[SavedView]:
 
 
 def lists() -> dict[str, ViewListAdmin]:
-    """Return the lists that have views, by the names by which those refer to them."""
+    """Return the lists that have views, by the names by which views refer to them."""
     return {
         model_admin.list_label: model_admin
         for model_admin in admin.site._registry.values()

@@ -20,7 +20,7 @@ from workers.states import LIVE_STEP_STATES
 
 
 def is_paused(path: str = "") -> Q:
-    """Return that a process is paused, as its index says it: what is over is so no more."""
+    """Return the condition that a process is paused, as in its index: one that is over is not."""
     return Q(**{f"{path}paused_at__isnull": False, f"{path}finished_at__isnull": True})
 
 
@@ -36,7 +36,7 @@ class PausedFilter(ProcessFilter):
 
 
 class AtAgentFilter(ProcessFilter):
-    """Processes with a step in one state at one agent, ``STATE:AGENT``: where a number led here."""
+    """Processes with a step in one state at one agent, ``STATE:AGENT``: for links from numbers."""
 
     title = lazy("at agent")
     parameter_name = "at"
@@ -52,7 +52,7 @@ class AtAgentFilter(ProcessFilter):
         state, _colon, agent = value.partition(":")
         if state not in LIVE_STEP_STATES:
             return rows.none()
-        # What waits for an answer holds no room, and is no work of the agent's.
+        # A step that waits for an answer holds no room, and is not the agent's work.
         steps = Step.objects.filter(agent=agent, state=state, deferral__isnull=True)
         return with_step(rows, self.path, steps)
 
@@ -60,14 +60,14 @@ class AtAgentFilter(ProcessFilter):
 class SinceFilter(ProcessFilter):
     """Processes submitted in the last ``1h``, ``90m`` or ``7d``: any such period may be asked for.
 
-    Found by their ids, which begin with the time; those of an older make by their date alone.
+    Found by their ids, which begin with the time; processes with older ids, by date alone.
     """
 
     title = lazy("submitted in the last")
     parameter_name = "since"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        # Where the query bar led here: each choice would be counted, beside what is long counted.
+        # Offered only when the query bar linked here: each fixed choice would cost a count.
         chosen = self.value()
         return [(chosen, chosen)] if chosen and period(chosen) is not None else []
 
@@ -81,12 +81,12 @@ class SinceFilter(ProcessFilter):
 
 
 def first_id(at: datetime) -> UUID:
-    """Return the id before all that processes submitted from an instant on have."""
+    """Return the lower bound of the ids of processes submitted from an instant on."""
     return UUID(int=int(at.timestamp() * 1000) << 80)
 
 
 class WithAgentFilter(ProcessFilter):
-    """Processes whose step in hand is at an agent, or at those that ``payment.*`` matches."""
+    """Processes whose current step is at an agent, or at one that ``payment.*`` matches."""
 
     title = lazy("with agent")
     parameter_name = "with_agent"

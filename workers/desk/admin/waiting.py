@@ -1,4 +1,4 @@
-"""Steps that wait for somebody's answer: those that the user of a request may give."""
+"""Steps that wait for a person's answer: those that the user of a request may answer."""
 
 from typing import Any
 
@@ -23,8 +23,8 @@ PAGE = 50
 
 
 def unanswered() -> QuerySet[Step]:
-    """Return the deferred steps, whoever may answer them."""
-    # Deferred is enough; the other is what an index has.
+    """Return all deferred steps, no matter who may answer them."""
+    # ``is_deferred`` is enough; the index has the other condition.
     return Step.objects.filter(live__look_at__isnull=False, live__is_deferred=True)
 
 
@@ -39,37 +39,37 @@ piles.register(
 
 
 def may_answer(user: Any) -> bool:
-    """Say whether ``user`` may answer questions that name no permission of their own."""
+    """Return whether ``user`` may answer questions that name no permission of their own."""
     return bool(user.has_perm(ANSWER_STEP))
 
 
 def allowed(user: Any) -> QuerySet[Step]:
     """Return the deferred steps that ``user`` may answer."""
-    asked = unanswered()
-    named = set(asked.order_by().values_list("deferral__permission", flat=True).distinct())
-    rights = [name for name in named if user.has_perm(name or ANSWER_STEP)]
-    return asked.filter(deferral__permission__in=rights)
+    deferred = unanswered()
+    permissions = set(deferred.order_by().values_list("deferral__permission", flat=True).distinct())
+    rights = [name for name in permissions if user.has_perm(name or ANSWER_STEP)]
+    return deferred.filter(deferral__permission__in=rights)
 
 
 def steps(user: Any) -> QuerySet[Step]:
     """Return the deferred steps that ``user`` may answer, the oldest first.
 
-    Each says in ``is_escalated`` whether an operator was told that its answer is overdue.
+    ``is_escalated`` says whether an operator was told that the answer is overdue.
     """
-    # It moves nothing, which an index is for.
-    told = Journal.objects.filter(
+    # Such a row has no state ``after``, as the index requires.
+    escalations = Journal.objects.filter(
         step=OuterRef("pk"), attempt=OuterRef("attempt"), event="escalated", after=None
     )
-    return allowed(user).annotate(is_escalated=Exists(told)).order_by("started_at", "pk")
+    return allowed(user).annotate(is_escalated=Exists(escalations)).order_by("started_at", "pk")
 
 
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """Answer with the list; a user who may answer nothing gets an empty one."""
-    found = steps(request.user).select_related("process").defer("process__input", "result", "reply")
-    page = Paginator(found, PAGE).get_page(request.GET.get("page"))
-    known = subjects.pages(step.process_id for step in page)
-    lines = [(step, known.get(step.process_id)) for step in page]
+    """Show the list, which is empty for a user who may answer nothing."""
+    rows = steps(request.user).select_related("process").defer("process__input", "result", "reply")
+    page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
+    urls = subjects.pages(step.process_id for step in page)
+    lines = [(step, urls.get(step.process_id)) for step in page]
     now = dialect.read_clock()
     context = {
         **admin.site.each_context(request),

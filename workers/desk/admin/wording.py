@@ -118,22 +118,22 @@ PROCESS_EVENTS: dict[str, Text] = {
 
 
 def register_events(events: Mapping[str, Text]) -> None:
-    """Say how the acts of an app's own, which it journals with ``record_act``, are called."""
+    """Register sentences for an app's own acts, which it journals with ``record_act``."""
     PROCESS_EVENTS.update(events)
 
 
-#: What a person answered who was asked.
+#: Sentences for the answers of a person.
 ANSWERED: dict[str, Text] = {
     "processed": _("Answered: it goes on"),
     "refused": _("Answered: declined"),
 }
-#: The same of a step that a person ended.
+#: Sentences for steps that a person ended.
 BY_HAND: dict[str, Text] = {
     "processed": _("Completed by hand"),
     "skipped": _("Skipped by hand"),
 }
 
-#: How an event is to be taken, where that is not plainly neutral.
+#: The tone of an event, if it is not neutral.
 TONES: dict[str, str] = {
     "processed": "good",
     "failed": "bad",
@@ -196,25 +196,25 @@ def fault_kind(name: str) -> str:
 
 
 def event(name: str, *, of_step: bool, by_hand: bool = False) -> str:
-    """Return an event as a sentence; one that has none is told by its name."""
+    """Return an event as a sentence; one without a sentence, by its name."""
     if by_hand and name in BY_HAND:
         return str(BY_HAND[name])
-    known = (STEP_EVENTS if of_step else PROCESS_EVENTS).get(name)
-    return str(known or name.replace("_", " ").capitalize())
+    text = (STEP_EVENTS if of_step else PROCESS_EVENTS).get(name)
+    return str(text or name.replace("_", " ").capitalize())
 
 
 def act(name: str, *, of_step: bool, by_hand: bool = False) -> str:
-    """Return what a person did as a sentence: a step that they ended was asked, or by hand."""
+    """Return an act of a person as a sentence: a step that they ended was answered, or by hand."""
     if of_step and not by_hand and name in ANSWERED:
         return str(ANSWERED[name])
     return event(name, of_step=of_step, by_hand=by_hand)
 
 
 def of_row(row: Journal) -> str:
-    """Return what a journal's row tells, as a sentence."""
+    """Return a journal row as a sentence."""
     by_hand = isinstance(row.detail, dict) and bool(row.detail.get("by_hand"))
-    said = act if row.actor.startswith(PEOPLE) else event
-    return said(row.event, of_step=row.step_id is not None, by_hand=by_hand)
+    sentence = act if row.actor.startswith(PEOPLE) else event
+    return sentence(row.event, of_step=row.step_id is not None, by_hand=by_hand)
 
 
 def tone(name: str, *, by_hand: bool = False) -> str:

@@ -1,7 +1,7 @@
 """What operators do to one process: each verb has a page with a preview and a form.
 
-``verb.py`` says what a verb is, ``page.py`` shows it and carries it out, ``offers.py`` finds
-those that are possible now, ``rehearsal.py`` tries them out.  The rules are the engine's.
+``action.py`` defines verbs, ``page.py`` shows one and carries it out, ``available.py`` finds those
+that are possible now, ``dry_run.py`` tries them out.  The rules are the engine's.
 """
 
 from workers.desk.admin.actions.action import Verb

@@ -20,13 +20,13 @@ from workers.store.db import dialect
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a verb is about: a process as it was read, and one of its steps or none."""
+    """What a verb acts on: a process as it was read, and one of its steps or none."""
 
     process: Process
     now: datetime
     rehearsal: Rehearsal
     step: Step | None = None
-    #: Hides what is personal of it from who has not been shown it.
+    #: Hides personal data from users who may not see it now.
     mask: Mask = UNMASKED
 
     @classmethod
@@ -34,9 +34,9 @@ class Target:
         return cls(process, now, Rehearsal(process, now), mask=mask)
 
     def at(self, name: str) -> "Target | None":
-        """Return the target for one of its steps; None: there is no such step."""
-        found = next((step for step in self.process.steps.all() if step.name == name), None)
-        return None if found is None else replace(self, step=found)
+        """Return the target for a step of the process; None if there is no such step."""
+        step = next((step for step in self.process.steps.all() if step.name == name), None)
+        return None if step is None else replace(self, step=step)
 
     @property
     def step_name(self) -> str:
@@ -55,21 +55,21 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What will happen: one sentence, and the particulars."""
+    """What will happen: one sentence, and details."""
 
     sentence: str
     sections: tuple[Section, ...] = ()
-    #: On the button, where that is not the verb's own; empty: it is.
+    #: On the button; empty for the verb's own text.
     button: str = ""
 
     @classmethod
     def saying(cls, sentence: str, *sections: Section) -> "Preview":
-        """Make a preview of the sections that list something."""
+        """Make a preview without empty sections."""
         return cls(sentence, tuple(section for section in sections if section.items))
 
 
 class ReasonForm(forms.Form):
-    """Why an operator acts: kept in the journal, for whoever reads it later."""
+    """Asks why an operator acts; the reason goes into the journal."""
 
     reason = forms.CharField(
         label=lazy("Reason"),
@@ -80,7 +80,7 @@ class ReasonForm(forms.Form):
 
 
 class VerbForm(ReasonForm):
-    #: The process's as the operator saw it: a process that has moved since is left alone.
+    #: The process's as the operator saw it: the verb is refused if the process has moved since.
     sequence = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
     #: False where a valid form is shown once more before the verb is carried out.
     is_confirmed = True
@@ -90,62 +90,60 @@ class VerbForm(ReasonForm):
         self.target = target
 
     def moved(self) -> str:
-        """Return that the process has moved since the page was opened; empty: it has not."""
+        """Return a message if the process has moved since the page was opened; empty if not."""
         process = self.target.process
         if self.cleaned_data.get("sequence", process.sequence) == process.sequence:
             return ""
-        said = _("%(subject)s has moved since the page was opened. Look again.")
-        return said % {"subject": process.subject}
+        text = _("%(subject)s has moved since the page was opened. Look again.")
+        return text % {"subject": process.subject}
 
 
 class Verb:
-    """One verb: its address, its permission, its preview, and the engine's verb behind it."""
+    """One verb: its URL, its permission, its preview, and the engine's verb behind it."""
 
-    #: In its address.
+    #: In its URL.
     name: ClassVar[str]
-    #: On links to its page, and before what it is about in the page's title.
+    #: On links to its page, and first in the page's title.
     label: ClassVar[Text]
     #: On the button that carries it out.
     button: ClassVar[Text]
-    #: The permission needed, of the app ``workers``.
+    #: The permission it needs, in the app ``workers``.
     permission: ClassVar[str]
-    #: Below the process's address; ``<step>`` where it is about a step.
+    #: The URL pattern below the process's; it has ``<step>`` if the verb is about a step.
     address: ClassVar[str]
     form: ClassVar[type[VerbForm]] = VerbForm
     template: ClassVar[str] = "admin/workers/verb.html"
     #: It undoes or ends something.
     is_grave: ClassVar[bool] = False
-    #: Something may be claimed at once afterwards.
-    is_nudging: ClassVar[bool] = True
 
     @property
     def is_of_step(self) -> bool:
         return "<str:step>" in self.address
 
     def permissions_for(self, target: Target) -> tuple[str, ...]:
-        """Return the permissions that this verb needs, all of them, with their app's label."""
+        """Return all the permissions that this verb needs, with their app labels."""
         return (f"workers.{self.permission}",)
 
     def preview(self, target: Target) -> Preview:
-        """Return what will happen; raise ``StateError`` where it is not possible now."""
+        """Return what will happen; raise ``StateError`` if the verb is not possible now."""
         raise NotImplementedError
 
     def check(self, target: Target) -> None:
-        """Raise ``StateError`` where ``preview`` would, for less: a page asks it of each step."""
+        """Raise ``StateError`` where ``preview`` would, for less: a page checks each step."""
         self.preview(target)
 
     def refusal(self, target: Target) -> str:
-        """Return why it is not possible just now; empty: it is."""
+        """Return why the verb is not possible now; empty if it is."""
         try:
             self.check(target)
         except StateError as error:
             return str(error)
         return ""
 
-    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
-        """Carry it out with what the form gave; return what to tell the operator.
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
+        """Carry the verb out with the form's data; return the message to the operator.
 
-        Raises ``StateError``, and changes nothing, where the store refuses.
+        Raises ``StateError``, and changes nothing, if the store refuses.
         """
         raise NotImplementedError
 
@@ -155,15 +153,15 @@ class Verb:
         return f"{self.label}: {target.step_name}, {target.process.subject}"
 
     def beside(self, target: Target, form: forms.Form) -> dict[str, Any]:
-        """Return what its own template shows beside."""
+        """Return additional context for the verb's own template."""
         return {}
 
 
 def read(process_id: int, is_shown: Callable[[Process], bool]) -> Target:
     """Read a process for verbs; raise ``Process.DoesNotExist``.
 
-    ``is_shown`` says whether its personal data may be seen.  The input itself stays as it is, for
-    it may be changed: whoever shows it masks it.
+    ``is_shown`` says whether its personal data may be seen.  The input is not masked, because it
+    may be edited: mask it before showing it.
     """
     process = snapshot.with_steps(Process.objects.all()).get(pk=process_id)
     mask = UNMASKED if is_shown(process) else masking.of_process(process)
@@ -171,6 +169,6 @@ def read(process_id: int, is_shown: Callable[[Process], bool]) -> Target:
     return Target.of(process, dialect.read_clock(), mask)
 
 
-def said_of(target: Target, text: str) -> str:
+def message_about(target: Target, text: str) -> str:
     """Return a message about a target: its subject, then ``text``."""
     return _("%(subject)s: %(text)s") % {"subject": target.process.subject, "text": text}

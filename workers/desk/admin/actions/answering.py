@@ -1,4 +1,4 @@
-"""Answering a step that waits for somebody: yes or no, in the words of its agent."""
+"""Answering a step that waits for a person: yes or no, in the words of its agent."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.client import answers
 from workers.desk.admin.actions import second_person
-from workers.desk.admin.actions.action import Preview, Target, Verb, VerbForm, said_of
+from workers.desk.admin.actions.action import Preview, Target, Verb, VerbForm, message_about
 from workers.desk.admin.panel import pretty
 from workers.exceptions import Fault, Refused, StateError
 from workers.models import Sink
@@ -21,7 +21,7 @@ APPROVE, DECLINE = "approve", "decline"
 
 
 class AnswerForm(VerbForm):
-    """Which button it was, and a comment; who declines says why."""
+    """Asks which button was pressed, and for a comment, which is required to decline."""
 
     def __init__(self, target: Target, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(target, data)
@@ -35,10 +35,10 @@ class AnswerForm(VerbForm):
         ) % {"no": answers.labels(target.step.agent).no if target.step else ""}
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or {}
+        data = super().clean() or {}
         if self.decision not in (APPROVE, DECLINE):
             raise forms.ValidationError(lazy("Press one of the two buttons."))
-        return {**given, "decision": self.decision}
+        return {**data, "decision": self.decision}
 
 
 class Answer(Verb):
@@ -51,23 +51,23 @@ class Answer(Verb):
     template = "admin/workers/answer.html"
 
     def permissions_for(self, target: Target) -> tuple[str, ...]:
-        asked = permission_to_answer(target.step) if target.step is not None else ""
-        return (asked or ANSWER_STEP,)
+        permission = permission_to_answer(target.step) if target.step is not None else ""
+        return (permission or ANSWER_STEP,)
 
     def check(self, target: Target) -> None:
         step = target.step
         assert step is not None
         if step.deferral is None:
-            said = _("Step %(step)s is %(state)s and waits for nobody's answer.")
-            raise StateError(said % {"step": step.name, "state": step.state})
+            text = _("Step %(step)s is %(state)s and waits for nobody's answer.")
+            raise StateError(text % {"step": step.name, "state": step.state})
 
     def preview(self, target: Target) -> Preview:
         self.check(target)
         assert target.step is not None
-        said = _(
+        text = _(
             "%(yes)s: %(subject)s goes on from %(step)s. %(no)s: what it did so far is undone."
         )
-        sentence = said % {
+        sentence = text % {
             **answers.labels(target.step.agent)._asdict(),
             "subject": target.process.subject,
             "step": target.step_name,
@@ -79,17 +79,17 @@ class Answer(Verb):
             sentence += " " + until % {"at": moment(target.step.complete_by, target.now)}
         return second_person.preview(sentence, target.rehearsal.stage(), [target.step_name])
 
-    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
         self.check(target)
         assert target.step is not None
-        comment = given["reason"]
+        comment = data["reason"]
         names = answers.labels(target.step.agent)
         answer: dict[str, Any] | Fault = Refused("declined", comment)
-        said = _("%(step)s: “%(no)s”; what was done is being undone.")
-        if given["decision"] == APPROVE:
-            by = actor.removeprefix(PEOPLE)
-            answer = {"approved": True, "by": by, "comment": comment}
-            said = _("%(step)s: “%(yes)s”.")
+        text = _("%(step)s: “%(no)s”; what was done is being undone.")
+        if data["decision"] == APPROVE:
+            username = actor.removeprefix(PEOPLE)
+            answer = {"approved": True, "by": username, "comment": comment}
+            text = _("%(step)s: “%(yes)s”.")
 
         def act() -> str:
             answers.by_person(
@@ -97,12 +97,12 @@ class Answer(Verb):
                 target.step_name,
                 answer,
                 actor=actor,
-                sequence=given["sequence"],
+                sequence=data["sequence"],
             )
-            return said_of(target, said % {"step": target.step_name, **names._asdict()})
+            return message_about(target, text % {"step": target.step_name, **names._asdict()})
 
-        body = {"body": answers.body_of(answer)}
-        return second_person.act_or_ask(self.name, act, target, actor, given, given=body)
+        params = {"body": answers.body_of(answer)}
+        return second_person.act_or_ask(self.name, act, target, actor, data, params=params)
 
     def beside(self, target: Target, form: forms.Form) -> dict[str, Any]:
         assert target.step is not None

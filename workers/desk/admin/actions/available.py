@@ -1,4 +1,4 @@
-"""What may be done to a process now, by the user of a request: links for its page."""
+"""The verbs that a user may apply to a process now: links for its page."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """What may be done to a process, and to each of its steps by name."""
+    """The verbs that may be applied to a process, and to each of its steps by name."""
 
     process: tuple[Offer, ...]
     steps: dict[str, tuple[Offer, ...]]
 
     @property
     def answers(self) -> tuple[tuple[str, Offer], ...]:
-        """Return what waits for an answer of the user's, with the step: it comes first."""
+        """Return the steps that wait for the user's answer, with the offers: they come first."""
         return tuple(
             (step, offer)
             for step, offers in self.steps.items()
@@ -43,21 +43,23 @@ class Offers:
 
 def of(
     request: HttpRequest,
-    there: ProcessSnapshot,
-    shown: Collection[str],
+    standing: ProcessSnapshot,
+    step_names: Collection[str],
     *,
     origin: str = "",
     without: Collection[str] = (),
 ) -> Offers:
-    """Return what is both permitted and possible now; ``origin`` is where the links stand.
+    """Return the verbs both permitted and possible now; ``origin`` names the page of the links.
 
-    ``shown`` names the steps that it is asked about.
+    ``step_names`` are the steps to offer verbs for.
 
-    ``without`` names verbs that the page has its own way for.
+    ``without`` names verbs that the page handles itself.
     """
-    target = Target.of(there.process, there.now)
+    target = Target.of(standing.process, standing.now)
     verbs = [verb for verb in VERBS if verb.name not in without]
-    steps = {name: tuple(_of_step(request, verbs, target.at(name), origin)) for name in shown}
+    steps = {
+        name: tuple(_step_offers(request, verbs, target.at(name), origin)) for name in step_names
+    }
     return Offers(
         process=tuple(
             _offer(verb, target, origin)
@@ -68,7 +70,7 @@ def of(
     )
 
 
-def _of_step(
+def _step_offers(
     request: HttpRequest, verbs: list[Verb], target: Target | None, origin: str
 ) -> Iterator[Offer]:
     for verb in verbs:
@@ -85,7 +87,7 @@ def _offer(verb: Verb, target: Target, origin: str) -> Offer:
 
 
 def url_of(verb: Verb, target: Target, origin: str = "") -> str:
-    """Return the address of a verb's page; ``origin`` says where to go back to."""
+    """Return the URL of a verb's page; ``origin`` names the page to go back to."""
     args: list[int | str] = [target.process.pk]
     if verb.is_of_step:
         args.append(target.step_name)

@@ -1,4 +1,4 @@
-"""Ending a step by hand: somebody did it, or it is gone on without."""
+"""Ending a step by hand: a person did it, or the process goes on without it."""
 
 from typing import Any
 
@@ -9,7 +9,14 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.client import operations
 from workers.definitions.effects import Effect
 from workers.desk.admin.actions import second_person
-from workers.desk.admin.actions.action import Preview, Section, Target, Verb, VerbForm, said_of
+from workers.desk.admin.actions.action import (
+    Preview,
+    Section,
+    Target,
+    Verb,
+    VerbForm,
+    message_about,
+)
 from workers.desk.admin.actions.dry_run import NOBODY
 from workers.exceptions import MessageError
 from workers.protocol.messages import storable
@@ -41,12 +48,12 @@ class CompleteForm(VerbForm):
 
 
 class Ending(Verb):
-    """A verb that ends a step: where that asks a person, it is as good as an answer."""
+    """A verb that ends a step, which counts as an answer if the step asks a person."""
 
     def permissions_for(self, target: Target) -> tuple[str, ...]:
         assert target.step is not None
-        asked = overdue_answers.permission_to_answer(target.step)
-        return (*super().permissions_for(target), *((asked,) if asked else ()))
+        permission = overdue_answers.permission_to_answer(target.step)
+        return (*super().permissions_for(target), *((permission,) if permission else ()))
 
 
 class Complete(Ending):
@@ -83,15 +90,15 @@ class Complete(Ending):
             Section(_("Mind"), (doubt,) if step.is_in_doubt else ()),
         )
 
-    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
-        result = given.pop("result")
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
+        result = data.pop("result")
 
         def act() -> str:
-            operations.complete(target.process.pk, target.step_name, result, actor=actor, **given)
-            return said_of(target, _("%(step)s is done.") % {"step": target.step_name})
+            operations.complete(target.process.pk, target.step_name, result, actor=actor, **data)
+            return message_about(target, _("%(step)s is done.") % {"step": target.step_name})
 
         return second_person.act_or_ask(
-            self.name, act, target, actor, given, given={"result": result}
+            self.name, act, target, actor, data, params={"result": result}
         )
 
 
@@ -114,7 +121,9 @@ class Skip(Ending):
             "subject": target.process.subject,
             "step": step.name,
         }
-        after = tuple(one.name for one in target.process.steps.all() if step.name in one.after)
+        after = tuple(
+            follower.name for follower in target.process.steps.all() if step.name in follower.after
+        )
         doubt = _("An earlier attempt may have had its effect; it is kept.")
         return second_person.preview(
             sentence,
@@ -124,9 +133,9 @@ class Skip(Ending):
             Section(_("Mind"), (doubt,) if step.may_have_effect else ()),
         )
 
-    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
         def act() -> str:
-            operations.skip(target.process.pk, target.step_name, actor=actor, **given)
-            return said_of(target, _("%(step)s was skipped.") % {"step": target.step_name})
+            operations.skip(target.process.pk, target.step_name, actor=actor, **data)
+            return message_about(target, _("%(step)s was skipped.") % {"step": target.step_name})
 
-        return second_person.act_or_ask(self.name, act, target, actor, given)
+        return second_person.act_or_ask(self.name, act, target, actor, data)

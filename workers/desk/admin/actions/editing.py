@@ -1,4 +1,4 @@
-"""Changing what agents work from: a field for each path that may be changed, then the diff."""
+"""Editing the input of a process: a field for each editable path, then the diff."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.client import operations
 from workers.desk.admin.actions import second_person
-from workers.desk.admin.actions.action import Preview, Target, Verb, VerbForm, said_of
+from workers.desk.admin.actions.action import Preview, Target, Verb, VerbForm, message_about
 from workers.exceptions import StateError
 from workers.states import FINAL_PROCESS_STATES
 from workers.store.operate import edit_input
@@ -30,11 +30,11 @@ class Change:
 
 
 class InputForm(VerbForm):
-    """One field per path, of the present value's type; shown once more before it lands."""
+    """One field per path, of the present value's type; the diff is confirmed before saving."""
 
     def __init__(self, target: Target, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(target, data)
-        self.paths = {f"value_{place}": path for place, path in enumerate(paths_of(target)) if path}
+        self.paths = {f"value_{i}": path for i, path in enumerate(paths_of(target)) if path}
         for name, path in self.paths.items():
             value = at(target.process.input, path)
             self.fields[name] = _field(path, value)
@@ -48,10 +48,10 @@ class InputForm(VerbForm):
         self.changed: dict[str, list[Any]] = {}
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or {}
+        data = super().clean() or {}
         if self.errors:
-            return given
-        values = {path: self._typed(name, path) for name, path in self.paths.items()}
+            return data
+        values = {path: self._typed_value(name, path) for name, path in self.paths.items()}
         before, editable = self.target.process.input, self.target.process.editable
         try:
             _after, self.changed = edit_input.changed_input(before, editable, values)
@@ -60,42 +60,42 @@ class InputForm(VerbForm):
         if not self.changed:
             raise forms.ValidationError(lazy("Nothing is different: every value is what it was."))
         changes = {path: after for path, (_before, after) in self.changed.items()}
-        return {"reason": given["reason"], "sequence": given["sequence"], "changes": changes}
+        return {"reason": data["reason"], "sequence": data["sequence"], "changes": changes}
 
     def _is_masked(self, path: str) -> bool:
         value = at(self.target.process.input, path)
         return bool(self.target.mask.value_at(path, value) != value)
 
-    def _mask(self, field: forms.Field, masked: Any) -> None:
-        """Have a field show nothing of what it is about: left empty, that stays what it is."""
+    def _mask(self, field: forms.Field, value: Any) -> None:
+        """Show a masked placeholder in place of the value; left empty, the value stays as it is."""
         field.required = False
-        field.widget.attrs["placeholder"] = _text(masked)
+        field.widget.attrs["placeholder"] = _text(value)
         field.help_text = _("Now %(masked)s. Left empty, it stays what it is.") % {
-            "masked": _text(masked)
+            "masked": _text(value)
         }
 
-    def _typed(self, name: str, path: str) -> Any:
-        value, was = self.cleaned_data[name], at(self.target.process.input, path)
+    def _typed_value(self, name: str, path: str) -> Any:
+        value, current = self.cleaned_data[name], at(self.target.process.input, path)
         if self._is_masked(path) and value in (None, ""):
-            return was
-        if isinstance(was, str) and "\r" not in was:
+            return current
+        if isinstance(current, str) and "\r" not in current:
             # Browsers end lines their own way.
             return value.replace("\r\n", "\n")
         return value
 
     @property
     def is_ready(self) -> bool:
-        """Say whether the diff is to be shown: all is valid, and nothing is decided yet."""
+        """Return whether to show the diff: all is valid, and nothing is decided yet."""
         is_decided = self.is_confirmed or self.is_edited_again
         return self.is_bound and self.is_valid() and not is_decided
 
     def hide(self) -> None:
-        """Have every value go along unseen, for the page that asks for confirmation."""
+        """Hide all fields, for the page that asks for confirmation."""
         for field in self.fields.values():
             field.widget = field.hidden_widget()
 
     def diff(self) -> list[Change]:
-        """Return what changes; what was there stays masked, what was typed is not."""
+        """Return the changes; old values stay masked, new ones are not."""
         mask = self.target.mask
         return [
             Change(path, _text(mask.value_at(path, old)), _text(new))
@@ -115,11 +115,11 @@ class EditInput(Verb):
     def check(self, target: Target) -> None:
         process = target.process
         if process.state in FINAL_PROCESS_STATES:
-            said = _("%(subject)s is %(state)s: no agent will read its input again.")
-            raise StateError(said % {"subject": process.subject, "state": process.state})
+            text = _("%(subject)s is %(state)s: no agent will read its input again.")
+            raise StateError(text % {"subject": process.subject, "state": process.state})
         if not process.editable:
-            said = _("The workflow of %(subject)s lets nothing of its input be changed.")
-            raise StateError(said % {"subject": process.subject})
+            text = _("The workflow of %(subject)s lets nothing of its input be changed.")
+            raise StateError(text % {"subject": process.subject})
 
     def preview(self, target: Target) -> Preview:
         self.check(target)
@@ -135,23 +135,23 @@ class EditInput(Verb):
         form.hide()
         return {"diff": form.diff()}
 
-    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
         def act() -> str:
-            changed = operations.edit_input(target.process.pk, actor=actor, **given)
-            return said_of(target, _("changed: %(paths)s.") % {"paths": ", ".join(changed)})
+            paths = operations.edit_input(target.process.pk, actor=actor, **data)
+            return message_about(target, _("changed: %(paths)s.") % {"paths": ", ".join(paths)})
 
-        changes = {"changes": given["changes"]}
-        return second_person.act_or_ask(self.name, act, target, actor, given, given=changes)
+        params = {"changes": data["changes"]}
+        return second_person.act_or_ask(self.name, act, target, actor, data, params=params)
 
 
 def paths_of(target: Target) -> list[str]:
-    """Return the paths that may be changed and are there."""
+    """Return the editable paths that the input has."""
     document = target.process.input
     return [path for path in target.process.editable if at(document, path) is not MISSING]
 
 
 def at(document: Any, path: str) -> Any:
-    """Return the value at a dotted path; ``MISSING`` where there is none."""
+    """Return the value at a dotted path; ``MISSING`` if there is none."""
     for name in path.split("."):
         document = document.get(name, MISSING) if isinstance(document, dict) else MISSING
     return document

@@ -1,4 +1,4 @@
-"""Erasing what a process that has ended knows of a person."""
+"""Erasing the personal data of a process that has ended."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.client import operations
 from workers.desk.admin.actions import second_person
-from workers.desk.admin.actions.action import Preview, Section, Target, Verb, said_of
+from workers.desk.admin.actions.action import Preview, Section, Target, Verb, message_about
 from workers.store.operate import erase as erasing
 
 
@@ -18,23 +18,22 @@ class Erase(Verb):
     permission = "erase_process"
     address = "erase/"
     is_grave = True
-    is_nudging = False
 
     def check(self, target: Target) -> None:
         erasing.plan(target.rehearsal.stage())
 
     def preview(self, target: Target) -> Preview:
-        locked = target.rehearsal.stage()
-        paths = erasing.plan(locked)
+        stage = target.rehearsal.stage()
+        paths = erasing.plan(stage)
         sentence = _(
             "These parts of the input become ***, and so do their values in results, journal, "
             "notes and the application's own rows. Nobody can bring them back."
         )
-        return second_person.preview(sentence, locked, paths, Section(_("Erased"), tuple(paths)))
+        return second_person.preview(sentence, stage, paths, Section(_("Erased"), tuple(paths)))
 
-    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
         def act() -> str:
-            operations.erase(target.process.pk, actor=actor, **given)
-            return said_of(target, _("its personal data are erased."))
+            operations.erase(target.process.pk, actor=actor, **data)
+            return message_about(target, _("its personal data are erased."))
 
-        return second_person.act_or_ask(self.name, act, target, actor, given)
+        return second_person.act_or_ask(self.name, act, target, actor, data)

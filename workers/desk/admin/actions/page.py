@@ -1,4 +1,4 @@
-"""The page of a verb: what will happen, the form, and the POST that does it once."""
+"""The page of a verb: its preview, its form, and the POST that carries it out once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,12 +23,12 @@ from workers.states import PEOPLE
 
 
 def actor(request: HttpRequest) -> str:
-    """Return how the journal calls the user of a request."""
+    """Return the name of the user of a request in the journal."""
     return f"{PEOPLE}{request.user.get_username()}"
 
 
 def view_of(verb: Verb) -> Callable[..., HttpResponse]:
-    """Return the view of a verb below a process's address."""
+    """Return the view of a verb below a process's URL."""
 
     @require_http_methods(["GET", "HEAD", "POST"])
     def view(request: HttpRequest, pk: int, step: str = "") -> HttpResponse:
@@ -46,9 +46,9 @@ def answer(
     permission: str = "",
     place: Place | None = None,
 ) -> HttpResponse:
-    """Show the page; on POST carry the verb out, or say why not and show things as they are now.
+    """Show the page; on POST carry the verb out, or say why not and show the current state.
 
-    ``permission`` and ``place`` are the verb's and the process's unless an app has its own.
+    ``permission`` and ``place`` default to the verb's and the process's; an app may have its own.
     """
     target = _target(request, process_id, step)
     if not request.user.has_perms((permission,) if permission else verb.permissions_for(target)):
@@ -58,28 +58,28 @@ def answer(
         return _page(request, verb, target, place)
     form = verb.form(target, request.POST)
     if not form.is_valid() or not form.is_confirmed:
-        # Whoever sees an old page is told that first, before what to correct on it.
-        refused = form.moved() or verb.refusal(target)
-        status = 409 if refused else 400 if form.errors else 200
-        return _page(request, verb, target, place, form, status=status, refusal=refused)
+        # Report an outdated page before the errors of its form.
+        why_not = form.moved() or verb.refusal(target)
+        status = 409 if why_not else 400 if form.errors else 200
+        return _page(request, verb, target, place, form, status=status, refusal=why_not)
     try:
-        said = verb.perform(target, actor(request), dict(form.cleaned_data))
+        message = verb.perform(target, actor(request), dict(form.cleaned_data))
     except StateError as refusal:
-        # The page shows the process as it is now: that is what is seen then.
+        # Show the process, and its sequence, as they are now.
         target = _target(request, process_id, step)
         return _page(request, verb, target, place, form, status=409, refusal=str(refusal))
-    write_log(request, target.process, said, form.cleaned_data.get("reason", ""))
-    messages.success(request, said)
+    write_log(request, target.process, message, form.cleaned_data.get("reason", ""))
+    messages.success(request, message)
     return redirect(place.url)
 
 
-def write_log(request: HttpRequest, row: Any, said: str, reason: str) -> None:
-    """Enter an act in the admin's own log, beside the journal's row.
+def write_log(request: HttpRequest, row: Any, message: str, reason: str) -> None:
+    """Enter an act in Django's admin log, in addition to the journal.
 
-    After the act and not with it: the journal is the record, and what it tells has happened.
+    Call it after the act, not in its transaction: the journal is the record of what happened.
     """
     assert request.user.pk is not None
-    text = f"{said} {reason}".strip()
+    text = f"{message} {reason}".strip()
     LogEntry.objects.log_actions(
         user_id=request.user.pk,
         queryset=[row],
@@ -94,10 +94,10 @@ def _target(request: HttpRequest, process_id: int, step: str) -> Target:
         target = read(process_id, lambda process: showing.is_shown(request, process))
     except Process.DoesNotExist:
         raise Http404 from None
-    found = target.at(step) if step else target
-    if found is None:
+    at_step = target.at(step) if step else target
+    if at_step is None:
         raise Http404
-    return found
+    return at_step
 
 
 def _page(

@@ -1,4 +1,4 @@
-"""Pausing a process, and letting it go on."""
+"""Pausing and resuming a process."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.client import operations
-from workers.desk.admin.actions.action import Preview, Section, Target, Verb, said_of
+from workers.desk.admin.actions.action import Preview, Section, Target, Verb, message_about
 from workers.desk.admin.actions.dry_run import NOBODY
 from workers.rules import operator_commands
 from workers.states import StepState
@@ -20,18 +20,18 @@ class Pause(Verb):
     address = "pause/"
 
     def preview(self, target: Target) -> Preview:
-        locked = target.rehearsal.stage()
-        operator_commands.pause(locked, NOBODY, "")
+        stage = target.rehearsal.stage()
+        operator_commands.pause(stage, NOBODY, "")
         sentence = _(
             "Nothing of %(subject)s is begun until somebody resumes it; a date by which it "
             "must have ended still counts."
         ) % {"subject": target.process.subject}
-        busy = [step.name for step in locked.steps if step.state == StepState.PROCESSING]
+        busy = [step.name for step in stage.steps if step.state == StepState.PROCESSING]
         return Preview.saying(sentence, Section(_("In flight: goes on to its end"), tuple(busy)))
 
-    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
-        operations.pause(target.process.pk, actor=actor, **given)
-        return said_of(target, _("paused."))
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
+        operations.pause(target.process.pk, actor=actor, **data)
+        return message_about(target, _("paused."))
 
 
 class Resume(Verb):
@@ -42,14 +42,14 @@ class Resume(Verb):
     address = "resume/"
 
     def preview(self, target: Target) -> Preview:
-        locked = target.rehearsal.stage()
-        operator_commands.resume(locked, NOBODY, "")
+        stage = target.rehearsal.stage()
+        operator_commands.resume(stage, NOBODY, "")
         sentence = _("%(subject)s goes on by itself from where it is.") % {
             "subject": target.process.subject
         }
-        ready = [step.name for step in locked.steps if step.state == StepState.PENDING]
+        ready = [step.name for step in stage.steps if step.state == StepState.PENDING]
         return Preview.saying(sentence, Section(_("Pending"), tuple(ready)))
 
-    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
-        operations.resume(target.process.pk, actor=actor, **given)
-        return said_of(target, _("resumed."))
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
+        operations.resume(target.process.pk, actor=actor, **data)
+        return message_about(target, _("resumed."))

@@ -9,13 +9,13 @@ from django.utils.translation import gettext as _
 from workers.desk.admin import subjects
 from workers.models import Process
 
-#: What a link to a verb may say of where it stands: ``?from=subject``.
+#: The parameter of links to verbs that names the page of the link: ``?from=subject``.
 FROM, SUBJECT, WAITING = "from", "subject", "waiting"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A page to go back to, and those above it: (name, address), the last is the page."""
+    """A page to go back to, and those above it: (name, URL), the page itself last."""
 
     crumbs: tuple[tuple[str, str], ...]
 
@@ -29,9 +29,9 @@ class Place:
 
 
 def of(request: HttpRequest, process: Process) -> Place:
-    """Return where the link that led to a verb of ``process`` stands.
+    """Return the page whose link led to a verb of ``process``.
 
-    Only pages of this site are ever returned, whatever the address says.
+    Returns only pages of this site, whatever the URL says.
     """
     origin = request.GET.get(FROM)
     if origin == WAITING:

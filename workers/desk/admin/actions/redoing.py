@@ -1,4 +1,4 @@
-"""Doing a skipped step again, once what it failed of is mended."""
+"""Doing a skipped step again once the cause of its failure is fixed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,21 +10,30 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.client import operations
 from workers.desk.admin import badges
 from workers.desk.admin.actions import second_person
-from workers.desk.admin.actions.action import Preview, Section, Target, Verb, VerbForm, said_of
+from workers.desk.admin.actions.action import (
+    Preview,
+    Section,
+    Target,
+    Verb,
+    VerbForm,
+    message_about,
+)
 from workers.desk.admin.actions.dry_run import NOBODY
 from workers.rules import operator_commands
 from workers.states import ProcessState
 
 
 class RedoForm(VerbForm):
-    """Asks for one thing more where nobody knows whether the step happened."""
+    """Asks for one confirmation more if it is unknown whether the step happened."""
 
     def __init__(self, target: Target, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(target, data)
         name = target.step_name
-        why = target.rehearsal.refusal(lambda one: operator_commands.redo(one, name, NOBODY, ""))
+        why = target.rehearsal.refusal(
+            lambda stage: operator_commands.redo(stage, name, NOBODY, "")
+        )
         if why and not target.rehearsal.refusal(
-            lambda one: operator_commands.redo(one, name, NOBODY, "", may_happen_twice=True)
+            lambda stage: operator_commands.redo(stage, name, NOBODY, "", may_happen_twice=True)
         ):
             self.fields["may_happen_twice"] = forms.BooleanField(
                 label=_("It may happen twice: do it again all the same"), help_text=why
@@ -46,8 +55,8 @@ class Redo(Verb):
     def preview(self, target: Target) -> Preview:
         step = target.step
         assert step is not None
-        locked = target.rehearsal.stage()
-        repeated = operator_commands.redo(locked, step.name, NOBODY, "", may_happen_twice=True)
+        stage = target.rehearsal.stage()
+        moves = operator_commands.redo(stage, step.name, NOBODY, "", may_happen_twice=True)
         sentence = _(
             "%(step)s is given to %(agent)s again, with %(n)d attempts and the same idempotency"
             " key."
@@ -59,18 +68,18 @@ class Redo(Verb):
         fault = badges.fault_text(step.fault)
         twice = _("Nobody knows whether it happened: it may happen twice.")
         paused = _("It is paused: nothing is done before somebody resumes it.")
-        mind = ((twice, bool(repeated)), (paused, locked.is_paused))
+        mind = ((twice, bool(moves)), (paused, stage.is_paused))
         return second_person.preview(
             sentence,
-            locked,
-            repeated,
+            stage,
+            moves,
             Section(_("It was skipped because"), (fault,) if fault else ()),
             Section(_("Mind"), tuple(text for text, applies in mind if applies)),
         )
 
-    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
         def act() -> str:
-            operations.redo(target.process.pk, target.step_name, actor=actor, **given)
-            return said_of(target, _("%(step)s is done again.") % {"step": target.step_name})
+            operations.redo(target.process.pk, target.step_name, actor=actor, **data)
+            return message_about(target, _("%(step)s is done again.") % {"step": target.step_name})
 
-        return second_person.act_or_ask(self.name, act, target, actor, given)
+        return second_person.act_or_ask(self.name, act, target, actor, data)

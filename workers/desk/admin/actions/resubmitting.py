@@ -18,16 +18,16 @@ from workers.rules import operator_commands
 
 
 def doubt(rehearsal: Rehearsal) -> str:
-    """Return why nobody but a person can say what a step in error did; empty: no such step."""
+    """Return why only a person can say what a step in error did; empty if there is no such step."""
     if rehearsal.refusal(
-        lambda locked: operator_commands.resubmit(locked, NOBODY, "", nothing_happened=True)
+        lambda stage: operator_commands.resubmit(stage, NOBODY, "", nothing_happened=True)
     ):
         return ""
-    return rehearsal.refusal(lambda locked: operator_commands.resubmit(locked, NOBODY, ""))
+    return rehearsal.refusal(lambda stage: operator_commands.resubmit(stage, NOBODY, ""))
 
 
 class ResubmitForm(VerbForm):
-    """Asks for one thing more where only a person can find out what a call did."""
+    """Asks for one confirmation more if only a person can find out what a call did."""
 
     def __init__(self, target: Target, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(target, data)
@@ -51,29 +51,29 @@ class Resubmit(Verb):
         operator_commands.resubmit(target.rehearsal.stage(), NOBODY, "", nothing_happened=True)
 
     def preview(self, target: Target) -> Preview:
-        locked = target.rehearsal.stage()
-        doubtful = operator_commands.doubtful(locked)
-        names = operator_commands.resubmit(locked, NOBODY, "", nothing_happened=True)
-        failed = [step for step in target.process.steps.all() if step.name in names]
+        stage = target.rehearsal.stage()
+        doubtful = operator_commands.doubtful(stage)
+        names = operator_commands.resubmit(stage, NOBODY, "", nothing_happened=True)
+        steps = [step for step in target.process.steps.all() if step.name in names]
         sentence = _(
             "Steps in error are tried again. Whatever is done already is kept, and "
             "%(subject)s then goes on by itself."
         ) % {"subject": target.process.subject}
-        again = Section(_("Tried again"), tuple(_again(step) for step in failed))
-        return second_person.preview(sentence, locked, doubtful, again)
+        again = Section(_("Tried again"), tuple(_retry_text(step) for step in steps))
+        return second_person.preview(sentence, stage, doubtful, again)
 
-    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
         def act() -> str:
-            steps = operations.resubmit(target.process.pk, actor=actor, **given)
-            said = _("%(subject)s was resubmitted: %(steps)s.")
+            steps = operations.resubmit(target.process.pk, actor=actor, **data)
+            text = _("%(subject)s was resubmitted: %(steps)s.")
             names = in_words(say_names(steps))
-            return said % {"subject": target.process.subject, "steps": names}
+            return text % {"subject": target.process.subject, "steps": names}
 
-        return second_person.act_or_ask(self.name, act, target, actor, given)
+        return second_person.act_or_ask(self.name, act, target, actor, data)
 
 
-def _again(step: Step) -> str:
-    said = _("%(step)s is given to %(agent)s again, with %(n)d attempts.") % {
+def _retry_text(step: Step) -> str:
+    text = _("%(step)s is given to %(agent)s again, with %(n)d attempts.") % {
         "step": step.name,
         "agent": step.agent,
         "n": step.failure_threshold,
@@ -86,4 +86,4 @@ def _again(step: Step) -> str:
     else:
         key = _("No earlier attempt had an effect.")
     fault = badges.fault_text(step.fault)
-    return " ".join(part for part in (said, f"({fault})" if fault else "", key) if part)
+    return " ".join(part for part in (text, f"({fault})" if fault else "", key) if part)

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.client import operations
-from workers.desk.admin.actions.action import Preview, Target, Verb, VerbForm, said_of
+from workers.desk.admin.actions.action import Preview, Target, Verb, VerbForm, message_about
 from workers.desk.admin.actions.dry_run import NOBODY
 from workers.exceptions import StateError
 from workers.models import Step
@@ -43,10 +43,10 @@ class RetimeForm(VerbForm):
         seconds: int = self.cleaned_data["seconds"]
         name, step = self.target.step_name, self.target.step
         if step is not None and seconds == step.timeout_seconds:
-            # The store says so, or that somebody else was quicker.
+            # Left to the store, which refuses it, or says that somebody else was quicker.
             return seconds
         why = self.target.rehearsal.refusal(
-            lambda locked: operator_commands.retime(locked, name, seconds, NOBODY, "")
+            lambda stage: operator_commands.retime(stage, name, seconds, NOBODY, "")
         )
         if why:
             raise forms.ValidationError(why)
@@ -65,34 +65,34 @@ class Retime(Verb):
         step = target.step
         assert step is not None
         if target.process.state in FINAL_PROCESS_STATES:
-            said = _("%(subject)s is %(state)s: no time runs any more.")
+            text = _("%(subject)s is %(state)s: no time runs any more.")
             subject, state = target.process.subject, target.process.state
-            raise StateError(said % {"subject": subject, "state": state})
-        # Any other time than it has.
-        other = step.timeout_seconds % operator_commands.LONGEST + 1
-        operator_commands.retime(target.rehearsal.stage(), step.name, other, NOBODY, "")
+            raise StateError(text % {"subject": subject, "state": state})
+        # Any time other than the present one.
+        other_seconds = step.timeout_seconds % operator_commands.LONGEST + 1
+        operator_commands.retime(target.rehearsal.stage(), step.name, other_seconds, NOBODY, "")
         if step.deferral is not None and step.complete_by is not None:
-            said = _("%(step)s waits for an answer until %(at)s. Set how long from now on.")
-            return Preview(said % {"step": step.name, "at": timestamps.full(step.complete_by)})
-        said = _(
+            text = _("%(step)s waits for an answer until %(at)s. Set how long from now on.")
+            return Preview(text % {"step": step.name, "at": timestamps.full(step.complete_by)})
+        text = _(
             "%(step)s has %(seconds)d s for each attempt. A shorter time acts at once; a longer "
             "one once the present attempt has ended, or at once where nobody has begun it."
         )
-        return Preview(said % {"step": step.name, "seconds": step.timeout_seconds})
+        return Preview(text % {"step": step.name, "seconds": step.timeout_seconds})
 
-    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
         self.preview(target)
-        seen, seconds = given.pop("seen"), given.pop("seconds")
+        seen_time, seconds = data.pop("seen"), data.pop("seconds")
         with durable("retiming.perform"):
-            # Under the process's lock nothing comes between this look and the change.
-            commands.lock(target.process.pk, given["sequence"], None)
+            # The process's lock keeps others out between this check and the change.
+            commands.lock(target.process.pk, data["sequence"], None)
             step = Step.objects.get(process=target.process, name=target.step_name)
-            if _time_of(step) != seen:
-                said = _("The time of %(step)s has been set since the page was opened. Look again.")
-                raise StateError(said % {"step": step.name})
-            operations.retime(target.process.pk, step.name, seconds, actor=actor, **given)
+            if _time_of(step) != seen_time:
+                why = _("The time of %(step)s has been set since the page was opened. Look again.")
+                raise StateError(why % {"step": step.name})
+            operations.retime(target.process.pk, step.name, seconds, actor=actor, **data)
         text = _("%(step)s has %(seconds)d s now.") % {"step": step.name, "seconds": seconds}
-        return said_of(target, text)
+        return message_about(target, text)
 
 
 def _time_of(step: Step) -> str:

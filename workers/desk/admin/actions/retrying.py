@@ -1,4 +1,4 @@
-"""Trying a step again at once, whatever is left of its backoff, delay or rest."""
+"""Trying a step again at once, without the remainder of its backoff, delay or rest."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.client import operations
 from workers.desk.admin import badges
-from workers.desk.admin.actions.action import Preview, Section, Target, Verb, said_of
+from workers.desk.admin.actions.action import Preview, Section, Target, Verb, message_about
 from workers.desk.admin.actions.dry_run import NOBODY
 from workers.rules import operator_commands
 from workers.runtime import timestamps
@@ -35,6 +35,6 @@ class Retry(Verb):
         fault = badges.fault_text(target.step.fault)
         return Preview.saying(sentence, Section(_("It waits because"), (fault,) if fault else ()))
 
-    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
-        operations.retry(target.process.pk, target.step_name, actor=actor, **given)
-        return said_of(target, _("%(step)s is tried now.") % {"step": target.step_name})
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
+        operations.retry(target.process.pk, target.step_name, actor=actor, **data)
+        return message_about(target, _("%(step)s is tried now.") % {"step": target.step_name})

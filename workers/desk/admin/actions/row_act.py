@@ -1,4 +1,4 @@
-"""An act on a row of a list: its page, or its button alone, and the POST that does it once."""
+"""An act on a row of a list: its page or only its button, and the POST that does it once."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ from workers.exceptions import StateError
 
 
 class RowAct:
-    """One thing that an operator does to a row, as a ``Verb`` is done to a process."""
+    """One act of an operator on a row, as a ``Verb`` is one on a process."""
 
     model: ClassVar[type[Model]]
     permission: str
@@ -30,54 +30,54 @@ class RowAct:
     sentence: Text
     form: type[forms.BaseForm]
     is_grave: bool = False
-    #: False: a button that acts at once, and tells what came of it where it was pressed.
+    #: False for a button that acts at once, and reports the result on the page it is on.
     has_page: ClassVar[bool] = True
     template: ClassVar[str] = "admin/workers/ask.html"
 
     def find(self, request: HttpRequest, **address: Any) -> Any:
-        """Return the row at an address; raise ``Http404``."""
+        """Return the row at a URL; raise ``Http404``."""
         return get_object_or_404(self.model, **address)
 
     def may(self, request: HttpRequest, row: Any = None) -> bool:
-        """Say whether the user may do it; asked before the row is read, and with it."""
+        """Return whether the user may do it; called without the row first, then with it."""
         return bool(request.user.has_perm(self.permission))
 
     def why_not(self, row: Any) -> str:
-        """Return why it is not possible just now; empty: it is."""
+        """Return why the act is not possible now; empty if it is."""
         return ""
 
     def initial(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Return what the form begins with, also after a refusal."""
+        """Return initial values of the form, also after a refusal."""
         return {}
 
-    def perform(self, request: HttpRequest, row: Any, given: dict[str, Any]) -> Any:
-        """Carry it out; return what to tell the operator, empty where somebody was quicker.
+    def perform(self, request: HttpRequest, row: Any, data: dict[str, Any]) -> Any:
+        """Carry it out; return the message to the operator, empty if somebody was quicker.
 
-        Raises ``StateError``, and changes nothing, where it is not possible.
+        Raises ``StateError``, and changes nothing, if it is not possible.
         """
         raise NotImplementedError
 
     def url(self, request: HttpRequest, row: Any) -> str:
-        """Return where it leads afterwards: an address, or the name of one."""
+        """Return where to redirect afterwards: a URL, or the name of one."""
         raise NotImplementedError
 
     def context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Return what the page shows beside: ``title``, ``back`` and ``back_url`` at least."""
+        """Return additional context of the page: ``title``, ``back`` and ``back_url`` at least."""
         raise NotImplementedError
 
     def done(
-        self, request: HttpRequest, row: Any, result: Any, given: dict[str, Any]
+        self, request: HttpRequest, row: Any, result: Any, data: dict[str, Any]
     ) -> HttpResponse:
-        """Log an act that was carried out, tell of it, and lead on."""
+        """Log the act, report it, and redirect."""
         if result:
-            write_log(request, row, result, given.get("reason") or given.get("comment", ""))
+            write_log(request, row, result, data.get("reason") or data.get("comment", ""))
             messages.success(request, result)
         else:
             messages.warning(request, _("Somebody was quicker; nothing was changed."))
         return redirect(self.url(request, row))
 
     def view(self) -> Callable[..., HttpResponse]:
-        """Return the view at the act's address."""
+        """Return the view at the act's URL."""
 
         @require_http_methods(["GET", "HEAD", "POST"] if self.has_page else ["POST"])
         def view(request: HttpRequest, **address: Any) -> HttpResponse:
@@ -121,13 +121,13 @@ class RowAct:
                 messages.warning(request, refusal)
             elif form is not None:
                 messages.error(
-                    request, " ".join(str(e) for one in form.errors.values() for e in one)
+                    request, " ".join(str(e) for errors in form.errors.values() for e in errors)
                 )
             return redirect(self.url(request, row))
         why_not = self.why_not(row)
         if form is None or refusal:
-            given = {} if form is None else {name: form[name].value() for name in form.fields}
-            form = self.form(initial={**given, **self.initial(request, row)})
+            values = {} if form is None else {name: form[name].value() for name in form.fields}
+            form = self.form(initial={**values, **self.initial(request, row)})
         context = {
             **admin.site.each_context(request),
             "act": self,

@@ -1,4 +1,4 @@
-"""Verbs that take two persons: the page says so, and asks instead of acting."""
+"""Verbs that need two persons: the page says so, and asks for approval instead of acting."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from workers.client import operations
-from workers.desk.admin.actions.action import Preview, Section, Target, said_of
+from workers.desk.admin.actions.action import Preview, Section, Target, message_about
 from workers.exceptions import StateError
 from workers.rules.approved_acts import Act
 from workers.rules.transitions import LockedProcess
@@ -17,26 +17,26 @@ from workers.store.operate import two_persons
 
 
 def preview(
-    sentence: str, locked: LockedProcess, moves: Collection[str], *sections: Section
+    sentence: str, stage: LockedProcess, moves: Collection[str], *sections: Section
 ) -> Preview:
-    """Return the preview of a verb that moves something; where it takes two it only asks."""
-    why = _why(locked, moves)
+    """Return the preview of a verb with ``moves``; if it needs two persons, it only asks."""
+    why = _why(stage, moves)
     second = Section(_("Takes a second person"), (why,) if why else ())
-    shown = Preview.saying(sentence, second, *sections)
-    return replace(shown, button=_("Ask a second person")) if why else shown
+    view = Preview.saying(sentence, second, *sections)
+    return replace(view, button=_("Ask a second person")) if why else view
 
 
-def _why(locked: LockedProcess, moves: Collection[str]) -> str:
-    """Return why somebody else has to approve; empty: nobody has to."""
-    known = two_persons.worth([locked.process.id], PEOPLE)
+def _why(stage: LockedProcess, moves: Collection[str]) -> str:
+    """Return why a second person has to approve; empty if none has to."""
+    amounts = two_persons.worth([stage.process.id], PEOPLE)
     try:
-        two_persons.refuse_alone(locked, moves, PEOPLE, known)
+        two_persons.refuse_alone(stage, moves, PEOPLE, amounts)
     except StateError as refusal:
         worth = _("It is worth %(amount)s, more than %(limit)s.")
         unknown = _("Nobody can say what it is worth.")
-        so_much = worth % refusal.params if "amount" in refusal.params else unknown
+        reason = worth % refusal.params if "amount" in refusal.params else unknown
         asks = _("This asks for it: nothing changes before somebody else has approved that.")
-        return f"{so_much} {asks}"
+        return f"{reason} {asks}"
     return ""
 
 
@@ -45,13 +45,13 @@ def act_or_ask(
     act: Callable[[], str],
     target: Target,
     actor: str,
-    form: dict[str, Any],
+    data: dict[str, Any],
     *,
-    given: dict[str, Any] | None = None,
+    params: dict[str, Any] | None = None,
 ) -> str:
-    """Act; where that takes two persons, ask for it instead.  Returns what to tell the operator.
+    """Act, or ask for approval if that takes two persons; return the message to the operator.
 
-    ``given`` is what the verb takes beside what the form of every verb has.
+    ``params`` are the parameters of the verb beside those that every form has.
     """
     try:
         return act()
@@ -60,10 +60,10 @@ def act_or_ask(
             raise
     request = operations.ask_for_approval(
         target.process.pk,
-        Act(verb, target.step.name if target.step else "", given or {}),
+        Act(verb, target.step.name if target.step else "", params or {}),
         actor=actor,
-        reason=form["reason"],
-        sequence=form["sequence"],
+        reason=data["reason"],
+        sequence=data["sequence"],
     )
-    said = _("request %(n)d waits for a second person; nothing has changed.")
-    return said_of(target, said % {"n": request})
+    text = _("request %(n)d waits for a second person; nothing has changed.")
+    return message_about(target, text % {"n": request})

@@ -1,4 +1,4 @@
-"""Stopping a process and undoing what it did: for whoever submitted it, or for the shop's sake."""
+"""Stopping a process and undoing what it did: it is cancelled, or could not be finished."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar
@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.client import operations
 from workers.definitions.sentences import in_words, say_names
 from workers.desk.admin.actions import second_person
-from workers.desk.admin.actions.action import Preview, Section, Target, Verb, said_of
+from workers.desk.admin.actions.action import Preview, Section, Target, Verb, message_about
 from workers.desk.admin.actions.dry_run import NOBODY
 from workers.rules import compensation
 from workers.rules.approved_acts import of_plan
@@ -26,31 +26,31 @@ class _Undo(Verb):
         compensation.refuse_if_too_late(target.rehearsal.stage())
 
     def preview(self, target: Target) -> Preview:
-        locked = target.rehearsal.stage()
-        plan = compensation.begin(locked, self.outcome, NOBODY, "")
+        stage = target.rehearsal.stage()
+        plan = compensation.begin(stage, self.outcome, NOBODY, "")
         moves = of_plan(plan)
-        return second_person.preview(self.sentence(target), locked, moves, *sections(locked, plan))
+        return second_person.preview(self.sentence(target), stage, moves, *sections(stage, plan))
 
     def sentence(self, target: Target) -> str:
         raise NotImplementedError
 
-    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
         return second_person.act_or_ask(
-            self.name, lambda: self._undo(target, actor, given), target, actor, given
+            self.name, lambda: self._undo(target, actor, data), target, actor, data
         )
 
-    def _undo(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+    def _undo(self, target: Target, actor: str, data: dict[str, Any]) -> str:
         plan = operations.undo(
             target.process.pk,
             outcome=self.outcome,
             actor=actor,
-            reason=given["reason"],
-            sequence=given["sequence"],
+            reason=data["reason"],
+            sequence=data["sequence"],
         )
-        names = in_words(say_names([planned.name for planned in plan.undo]))
+        names = in_words(say_names([undo.name for undo in plan.undo]))
         if not names:
-            return said_of(target, _("stopped; nothing had to be undone."))
-        return said_of(target, _("being undone: %(steps)s.") % {"steps": names})
+            return message_about(target, _("stopped; nothing had to be undone."))
+        return message_about(target, _("being undone: %(steps)s.") % {"steps": names})
 
 
 class Cancel(_Undo):
@@ -83,26 +83,26 @@ class Compensate(_Undo):
         ) % {"subject": target.process.subject}
 
 
-def sections(locked: LockedProcess, plan: compensation.Plan) -> Iterable[Section]:
-    """Return what undoing comes to, for people; ``locked`` has just begun to compensate."""
-    at_work = [step.name for step in locked.forward_steps if step.is_at_work]
-    cancelled = [entry.detail["step"] for entry in locked.entries if _is_cancelled(entry)]
+def sections(stage: LockedProcess, plan: compensation.Plan) -> Iterable[Section]:
+    """Return what undoing entails, for people; ``stage`` has just begun to compensate."""
+    at_work = [step.name for step in stage.forward_steps if step.is_at_work]
+    cancelled = [entry.detail["step"] for entry in stage.entries if _is_cancelled(entry)]
     yield Section(
         _("Undone, in this order"),
         tuple(
             _("%(undo)s by %(agent)s, for %(step)s")
             % {
-                "undo": planned.name,
-                "agent": _("a person") if planned.forward.is_by_hand else planned.agent,
-                "step": planned.forward.name,
+                "undo": undo.name,
+                "agent": _("a person") if undo.forward.is_by_hand else undo.agent,
+                "step": undo.forward.name,
             }
-            for planned in plan.undo
+            for undo in plan.undo
         ),
         is_ordered=True,
     )
     yield Section(_("Done by hand, so undone by hand: it stops there until then"), plan.by_hand)
     paused = _("It is paused: nothing is undone until somebody resumes it.")
-    yield Section(_("Mind"), (paused,) if locked.is_paused else ())
+    yield Section(_("Mind"), (paused,) if stage.is_paused else ())
     yield Section(_("At work just now: runs to its end first"), tuple(at_work))
     yield Section(_("Not done any more"), tuple(cancelled))
     yield Section(_("May have had an effect, and nothing undoes it"), plan.lasting)

@@ -1,4 +1,4 @@
-"""What the page before a job asks for: the frozen set comes along, unseen."""
+"""The form of the page that confirms a job, with the frozen set in a hidden field."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.conf import sas
 from workers.desk.admin.actions.action import ReasonForm
 
-#: What a page that suggests a sample suggests.
+#: The size of a suggested sample.
 SAMPLE = 5
 #: Digits of a process's id and its sequence, at most.
 LONGEST_NUMBER = 18

@@ -29,14 +29,14 @@ from workers.store.operate import two_persons
 
 @dataclass(frozen=True, slots=True)
 class BulkVerb:
-    """A verb of jobs for people: its name, its permission, and what is worth trying it on."""
+    """A verb of jobs for people: its name, its permission, and the rows worth trying."""
 
     name: str
-    #: The verb on one process that it is called and permitted as.
+    #: The verb on one process, whose label and permission it has.
     verb: Verb
     #: In the list of actions.
     description: Text
-    #: What the steps are to the verb that ``concerned`` returns.
+    #: What to call the steps that ``concerned`` returns.
     steps_are: Text
     #: Takes the rows, the path to their process (``process__``, or nothing) and the time.
     candidates: Callable[[QuerySet[Any], str, datetime], QuerySet[Any]]
@@ -51,23 +51,23 @@ class BulkVerb:
         return f"workers.{self.verb.permission}"
 
     def worth(self, process_ids: Collection[int]) -> Mapping[int, Decimal]:
-        """Return what processes are worth, where two persons may be needed."""
+        """Return what processes are worth, if two persons may be needed."""
         return two_persons.worth(process_ids, PEOPLE)
 
     def refusal(
         self,
         target: Target,
         params: Mapping[str, Any],
-        known: Mapping[int, Decimal],
+        amounts: Mapping[int, Decimal],
     ) -> str:
-        """Return why a job would leave a process as it is; empty: it would not.
+        """Return why a job would leave a process as it is; empty if it would change it.
 
-        ``known`` is what ``worth`` says of it.
+        ``amounts`` is what ``worth`` returned.
         """
 
-        def act(locked: LockedProcess) -> None:
-            moves = VERBS[self.name](locked, NOBODY, "", params)
-            two_persons.refuse_alone(locked, moves, PEOPLE, known)
+        def act(stage: LockedProcess) -> None:
+            moves = VERBS[self.name](stage, NOBODY, "", params)
+            two_persons.refuse_alone(stage, moves, PEOPLE, amounts)
 
         return target.rehearsal.refusal(act)
 
@@ -76,21 +76,21 @@ def _in_state(target: Target, state: str) -> list[str]:
     return [step.name for step in target.process.steps.all() if step.state == state]
 
 
-def _tried_again(target: Target) -> list[str]:
-    # In error is more than that: on the way back only the undo steps are tried again.
+def _steps_to_retry(target: Target) -> list[str]:
+    # Not all steps in error: while compensating, only undo steps are tried again.
     stage = target.rehearsal.stage()
     return operator_commands.resubmit(stage, NOBODY, "", nothing_happened=True)
 
 
-def _left_out(rows: QuerySet[Any], path: str, now: datetime) -> QuerySet[Any]:
-    """Keep the rows of whose skipped steps an alert tells: of all steps ever there are many."""
-    told = Alert.objects.filter(code="step_skipped", resolved_at=None, process__isnull=False)
-    return rows.filter(**{f"{path}pk__in": told.order_by().values("process")})
+def _with_skip_alert(rows: QuerySet[Any], path: str, now: datetime) -> QuerySet[Any]:
+    """Keep the rows with an open alert about a skipped step: skipped steps are too many."""
+    alerts = Alert.objects.filter(code="step_skipped", resolved_at=None, process__isnull=False)
+    return rows.filter(**{f"{path}pk__in": alerts.order_by().values("process")})
 
 
-def _undone(target: Target) -> list[str]:
+def _steps_to_undo(target: Target) -> list[str]:
     plan = compensation.begin(target.rehearsal.stage(), Cancel.outcome, NOBODY, "")
-    return [planned.name for planned in plan.undo]
+    return [undo.name for undo in plan.undo]
 
 
 KINDS: tuple[BulkVerb, ...] = (
@@ -100,14 +100,14 @@ KINDS: tuple[BulkVerb, ...] = (
         _("Resubmit selected %(verbose_name_plural)s in error"),
         _("Tried again"),
         lambda rows, path, now: with_step(rows, path, Step.objects.filter(state=StepState.ERROR)),
-        _tried_again,
+        _steps_to_retry,
     ),
     BulkVerb(
         "redo",
         Redo(),
         _("Do skipped steps of selected %(verbose_name_plural)s again"),
         _("Done again"),
-        _left_out,
+        _with_skip_alert,
         lambda target: operator_commands.left_out(target.rehearsal.stage()),
     ),
     BulkVerb(
@@ -142,12 +142,12 @@ KINDS: tuple[BulkVerb, ...] = (
         _("Cancel selected %(verbose_name_plural)s"),
         _("Undone"),
         lambda rows, path, now: not_over(rows, path).filter(**{f"{path}outcome__isnull": True}),
-        _undone,
+        _steps_to_undo,
     ),
 )
 BY_NAME: Mapping[str, BulkVerb] = {bulk.name: bulk for bulk in KINDS}
 
 
 def label_of(name: str) -> Text:
-    """Return a verb of jobs for people; one that this code does not know by its name."""
+    """Return the label of a job's verb, or its name if this code does not know it."""
     return BY_NAME[name].label if name in BY_NAME else name

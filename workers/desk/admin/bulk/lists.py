@@ -1,6 +1,6 @@
 """Lists whose rows each have a process: verbs as actions, with a page that asks first.
 
-The page makes a job of what it showed, and leads to the job's page.
+The page makes a job of the rows it showed, and redirects to the job's page.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from workers.desk.models import BulkJob
 from workers.desk.operate import jobs
 
 Action = Callable[[admin.ModelAdmin, HttpRequest, QuerySet[Any]], HttpResponse | None]
-#: Ids in one question to the database.
+#: Ids per database query.
 ASKED_AT_ONCE = 1000
 
 
@@ -37,18 +37,18 @@ class BulkListAdmin(admin.ModelAdmin):
 
     #: Leads from a row to its process: ``process__``, or nothing.
     process_path: str
-    #: Permissions of the app's own instead of a verb's, by its name.
+    #: The app's own permissions in place of a verb's, by the verb's name.
     bulk_permissions: ClassVar[dict[str, str]] = {}
 
     def bulk_facts(self, rows: list[Any]) -> list[tuple[str, str]]:
-        """Return what else is worth knowing of the rows that will change: (name, value)."""
+        """Return additional facts about the rows that will change: (name, value)."""
         return []
 
     def get_urls(self) -> list[URLPattern]:
-        named = f"{self.opts.app_label}_{self.opts.model_name}"
+        prefix = f"{self.opts.app_label}_{self.opts.model_name}"
         wrap = self.admin_site.admin_view
         return [
-            path(f"{bulk.name}/", wrap(self._view_of(bulk)), name=f"{named}_{bulk.name}_selected")
+            path(f"{bulk.name}/", wrap(self._view_of(bulk)), name=f"{prefix}_{bulk.name}_selected")
             for bulk in KINDS
         ] + super().get_urls()
 
@@ -61,7 +61,7 @@ class BulkListAdmin(admin.ModelAdmin):
         return actions
 
     def may(self, request: HttpRequest, bulk: BulkVerb) -> bool:
-        """Say whether the user may do this to the rows of this list."""
+        """Return whether the user may do this to the rows of this list."""
         return bool(request.user.has_perm(self.bulk_permissions.get(bulk.name) or bulk.permission))
 
     def _view_of(self, bulk: BulkVerb) -> Callable[[HttpRequest], HttpResponse]:
@@ -77,19 +77,19 @@ class BulkListAdmin(admin.ModelAdmin):
             raise PermissionDenied
         form = JobForm(request.POST)
         valid = form.is_valid()
-        seen = self._in_this_list(request, form.cleaned_data.get("seen", {}))
+        sequences = self._in_this_list(request, form.cleaned_data.get("seen", {}))
         if not valid:
             rows = self.get_queryset(request).filter(
-                **{f"{self.process_path}pk__in": list(seen)[:ASKED_AT_ONCE]}
+                **{f"{self.process_path}pk__in": list(sequences)[:ASKED_AT_ONCE]}
             )
             return self.bulk_page(request, form, selection.select(rows, self.process_path, bulk))
-        if not seen:
+        if not sequences:
             messages.warning(request, _("None of these processes is in this list any more."))
             return back_to(request, self._list_name)
         reason = form.cleaned_data["reason"]
         job_id = jobs.start(
             bulk.name,
-            seen,
+            sequences,
             actor=actor(request),
             reason=reason,
             source={"list": self.opts.label_lower, "query": without_search(request.GET)},
@@ -100,17 +100,17 @@ class BulkListAdmin(admin.ModelAdmin):
         write_log(request, job, f"{bulk.label}: {job.total}.", reason)
         return redirect("admin:desk_bulkjob_change", job_id)
 
-    def _in_this_list(self, request: HttpRequest, seen: dict[int, int]) -> dict[int, int]:
-        """Return those of the processes that this list has: its permission is none for others."""
-        ids, pk = list(seen), f"{self.process_path}pk"
+    def _in_this_list(self, request: HttpRequest, sequences: dict[int, int]) -> dict[int, int]:
+        """Keep the processes that this list has: its permission covers no others."""
+        ids, pk = list(sequences), f"{self.process_path}pk"
         rows = self.get_queryset(request).prefetch_related(None).order_by()
-        found: dict[int, int] = {}
+        kept: dict[int, int] = {}
         for begin in range(0, len(ids), ASKED_AT_ONCE):
             part = rows.filter(**{f"{pk}__in": ids[begin : begin + ASKED_AT_ONCE]})
-            found |= {
-                process_id: seen[process_id] for process_id in part.values_list(pk, flat=True)
+            kept |= {
+                process_id: sequences[process_id] for process_id in part.values_list(pk, flat=True)
             }
-        return found
+        return kept
 
     @property
     def _list_name(self) -> str:
@@ -119,28 +119,30 @@ class BulkListAdmin(admin.ModelAdmin):
     def ask(
         self, request: HttpRequest, bulk: BulkVerb, rows: QuerySet[Any], **initial: Any
     ) -> HttpResponse | None:
-        """Return the page that asks before a job on some rows; None where none of them changes."""
-        found = selection.select(rows, self.process_path, bulk)
-        if not found.seen:
-            why = found.left_out[0][1] if found.left_out else ""
-            said = _("%(verb)s: nothing of what was selected would change. %(why)s")
-            messages.warning(request, said % {"verb": bulk.label, "why": why})
+        """Return the page that confirms a job on rows; None if it would change none of them."""
+        selected = selection.select(rows, self.process_path, bulk)
+        if not selected.seen:
+            why = selected.left_out[0][1] if selected.left_out else ""
+            text = _("%(verb)s: nothing of what was selected would change. %(why)s")
+            messages.warning(request, text % {"verb": bulk.label, "why": why})
             return None
-        return self.bulk_page(request, JobForm(initial={"seen": found.frozen, **initial}), found)
+        return self.bulk_page(
+            request, JobForm(initial={"seen": selected.frozen, **initial}), selected
+        )
 
-    def bulk_page(self, request: HttpRequest, form: JobForm, found: Selection) -> HttpResponse:
+    def bulk_page(self, request: HttpRequest, form: JobForm, selected: Selection) -> HttpResponse:
         """Show what will change and what will not, and ask for the reason."""
         query = request.GET.urlencode()
-        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{found.bulk.name}_selected"
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{selected.bulk.name}_selected"
         context = {
             **self.admin_site.each_context(request),
-            "title": str(found.bulk.description)
+            "title": str(selected.bulk.description)
             % {"verbose_name_plural": self.opts.verbose_name_plural},
             "form": form,
-            "selection": found,
-            "warnings": found.warnings(),
-            "verb": found.bulk.verb,
-            "facts": self.bulk_facts([row for row, _steps in found.rows]),
+            "selection": selected,
+            "warnings": selected.warnings(),
+            "verb": selected.bulk.verb,
+            "facts": self.bulk_facts([row for row, _steps in selected.rows]),
             "limit": int(sas.job_limit),
             "query": f"?{query}" if query else "",
             "list_url": reverse(self._list_name),

@@ -12,7 +12,7 @@ from workers.exceptions import StateError
 from workers.models import Alert, Incident, Process, Step
 from workers.states import LIVE_STEP_STATES
 
-#: The options that name a set, and what each is.
+#: The options that name a set, with their help texts.
 OPTIONS: Mapping[str, str] = {
     "incident": "the processes of an incident, by its key",
     "error": "what stands in error for one cause: the last part of its address in the admin",
@@ -24,9 +24,9 @@ OPTIONS: Mapping[str, str] = {
 
 
 def find(options: Mapping[str, Any]) -> tuple[QuerySet[Process], dict[str, str]]:
-    """Return the processes that all the options name, and the options as a job's source.
+    """Return the processes that match all options, and the options as a job's source.
 
-    Raises ``StateError`` where none is given, or where one names nothing that there is.
+    Raises ``StateError`` if no option is given, or if one names nothing that exists.
     """
     source = {name: str(options[name]) for name in OPTIONS if options.get(name)}
     if not source:
@@ -34,7 +34,7 @@ def find(options: Mapping[str, Any]) -> tuple[QuerySet[Process], dict[str, str]]
         raise StateError(f"A job needs a set of processes. Give one or more of {names}.")
     rows = Process.objects.all()
     if "incident" in source:
-        rows = _of_incident(rows, source["incident"])
+        rows = _members(rows, source["incident"])
     if "error" in source:
         cause = causes.cause_of(source["error"])
         if cause is None:
@@ -45,14 +45,14 @@ def find(options: Mapping[str, Any]) -> tuple[QuerySet[Process], dict[str, str]]
     if "workflow" in source:
         rows = rows.filter(workflow=source["workflow"])
     columns = (("step", "name"), ("agent", "agent"))
-    about = {column: source[name] for name, column in columns if name in source}
-    if about:
-        rows = with_step(rows, "", Step.objects.filter(state__in=LIVE_STEP_STATES, **about))
+    conditions = {column: source[name] for name, column in columns if name in source}
+    if conditions:
+        rows = with_step(rows, "", Step.objects.filter(state__in=LIVE_STEP_STATES, **conditions))
     return rows, source
 
 
-def _of_incident(rows: QuerySet[Process], key: str) -> QuerySet[Process]:
-    """Return the processes of the members of an open incident: those whose cause is still so."""
+def _members(rows: QuerySet[Process], key: str) -> QuerySet[Process]:
+    """Keep the processes of an open incident whose alerts are not resolved."""
     incident = Incident.objects.filter(key=key, resolved_at=None).first()
     if incident is None:
         raise StateError(f"There is no open incident {key!r}. See manage.py sas incidents.")

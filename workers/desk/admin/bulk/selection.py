@@ -1,4 +1,4 @@
-"""What was selected in a list: what a job would change, and what it would not, and why."""
+"""A selection in a list: what a job would change, what it would leave, and why."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,9 +22,9 @@ from workers.rules import wait_reasons
 from workers.store.db import dialect
 from workers.store.flow import wait_facts
 
-#: Rows on which the verb is tried out before a page asks; the others are judged at their turn.
+#: Rows the verb is tried on before a page asks; the others are checked when the job runs.
 LOOKED_AT = 1000
-#: Rows left out that are named with their reasons; the others are counted.
+#: Rows left out that are shown with their reasons; the others are counted.
 NAMED = 100
 
 
@@ -34,26 +34,26 @@ class Selection:
 
     bulk: BulkVerb
     params: Mapping[str, Any]
-    #: How many were selected in all, counted no further than a list counts.
+    #: How many rows were selected, counted up to the bound of a list.
     selected: int = 0
     #: The frozen set: the sequence of each process by its id.
     seen: dict[int, int] = field(default_factory=dict)
-    #: (row, its steps that are concerned), of those looked at.
+    #: (row, its steps concerned), of the rows tried.
     rows: list[tuple[Any, list[str]]] = field(default_factory=list)
-    #: (row, why it stays as it is), of those looked at.
+    #: (row, why it stays as it is), of the rows tried.
     left_out: list[tuple[Any, str]] = field(default_factory=list)
-    #: There are more than one job may have.
+    #: True if there are more rows than one job may have.
     is_capped: bool = False
-    #: How many rows each step is concerned in.
+    #: By step name: how many rows have it among the steps concerned.
     steps: dict[str, int] = field(default_factory=dict)
-    #: How many of those that will change are paused.
+    #: How many of the rows that will change are paused.
     paused: int = 0
-    #: A step of each name and agent that the verb would make ready.
+    #: One step per name and agent that the verb would make ready.
     samples: dict[tuple[str, str], tuple[Step, Process]] = field(default_factory=dict)
 
     @property
     def unseen(self) -> int:
-        """Return how many are in the set on which the verb was not tried out."""
+        """Return how many processes of the set the verb was not tried on."""
         return len(self.seen) - len(self.rows)
 
     @property
@@ -69,7 +69,7 @@ class Selection:
 
     @property
     def unnamed(self) -> str:
-        """Return how many are left out and not named, in words."""
+        """Return in words how many rows are left out and not shown."""
         n = self.selected - len(self.rows) - len(self.left_out)
         if self.is_capped or self.unseen or n == 0:
             return ""
@@ -78,38 +78,38 @@ class Selection:
         return ngettext("and %(n)d more", "and %(n)d more", n) % {"n": n}
 
     def warnings(self) -> list[str]:
-        """Return what would keep them from going on all the same, just now."""
+        """Return what would still keep the processes from going on now."""
         if self.bulk.name in QUIET_VERBS or not self.samples:
             return []
         situation = wait_facts.read()
-        found = []
+        lines = []
         for (name, _agent), (step, process) in self.samples.items():
             why = wait_reasons.obstacle(step, process, situation.now, situation.facts)
             if why:
-                found.append(_("%(step)s %(why)s.") % {"step": name, "why": unended(why)})
+                lines.append(_("%(step)s %(why)s.") % {"step": name, "why": unended(why)})
         if self.paused and self.bulk.name != "resume":
             text = ngettext(
                 "%(n)d of them is paused: nothing of it begins until somebody resumes it.",
                 "%(n)d of them are paused: nothing of those begins until somebody resumes them.",
                 self.paused,
             )
-            found.append(text % {"n": self.paused})
-        return found
+            lines.append(text % {"n": self.paused})
+        return lines
 
     def keep(self, most: int) -> None:
-        """Leave all but the first so many of the set for another job."""
+        """Keep the first ``most`` of the set, and leave the rest for another job."""
         self.seen = dict(list(self.seen.items())[:most])
 
     def look_at(self, rows: Iterable[Any], now: datetime) -> None:
-        """Try the verb out on rows; those that it would leave as they are leave the set."""
+        """Try the verb on rows; those that it would not change leave the set."""
         rows = list(rows)
-        known = self.bulk.worth([process_of(row).pk for row in rows])
+        amounts = self.bulk.worth([process_of(row).pk for row in rows])
         for row in rows:
-            self._look_at(row, now, known)
+            self._look_at(row, now, amounts)
 
-    def _look_at(self, row: Any, now: datetime, known: Mapping[int, Decimal]) -> None:
+    def _look_at(self, row: Any, now: datetime, amounts: Mapping[int, Decimal]) -> None:
         target = Target.of(process_of(row), now)
-        refusal = self.bulk.refusal(target, self.params, known)
+        refusal = self.bulk.refusal(target, self.params, amounts)
         if refusal:
             self.seen.pop(target.process.pk, None)
             self.left_out.append((row, refusal))
@@ -132,9 +132,9 @@ def select(
     params: Mapping[str, Any] | None = None,
     tried: Literal["first", "all", "none"] = "first",
 ) -> Selection:
-    """Freeze the selected rows that are worth trying, and try the verb out on some of them.
+    """Freeze the selected rows that are worth trying, and try the verb on some of them.
 
-    ``path`` leads from a row to its process.  What is beyond the limit of a job is left for the
+    ``path`` leads from a row to its process.  Rows beyond the limit of a job are left for the
     next one.
     """
     now = dialect.read_clock()
@@ -146,18 +146,18 @@ def select(
         bulk, params or {}, seen=dict(pairs[:limit]), is_capped=len(pairs) > limit
     )
     selection.selected = plain.order_by()[: COUNTED + 1].count()
-    wanted = list(selection.seen)[: {"first": LOOKED_AT, "all": None, "none": 0}[tried]]
-    for begin in range(0, len(wanted), LOOKED_AT):
-        part = wanted[begin : begin + LOOKED_AT]
+    ids = list(selection.seen)[: {"first": LOOKED_AT, "all": None, "none": 0}[tried]]
+    for begin in range(0, len(ids), LOOKED_AT):
+        part = ids[begin : begin + LOOKED_AT]
         rows = queryset.filter(**{f"{path}pk__in": part}).order_by(f"{path}pk")
-        selection.look_at(_read(rows, path), now)
+        selection.look_at(_with_steps(rows, path), now)
     if tried != "none" and not selection.is_capped and len(pairs) <= LOOKED_AT:
         others = plain.exclude(**{f"{path}pk__in": [process_id for process_id, _ in pairs]})
-        selection.look_at(_read(others, path)[:NAMED], now)
+        selection.look_at(_with_steps(others, path)[:NAMED], now)
     return selection
 
 
-def _read(queryset: QuerySet[Any], path: str) -> QuerySet[Any]:
+def _with_steps(queryset: QuerySet[Any], path: str) -> QuerySet[Any]:
     plain = queryset.prefetch_related(None)
     return snapshot.with_steps(plain.select_related("process") if path else plain, path)
 

@@ -50,7 +50,7 @@ class Chart:
 
     name: str
     title: Text
-    #: All of it in one sentence, for who does not see it.
+    #: The chart in one sentence, for people who do not see it.
     summary: str
     top: str
     #: Whether shapes are areas; else they are lines.
@@ -101,12 +101,12 @@ def of_all(frame: Frame, columns: Sequence[Column]) -> list[Chart]:
 
 
 def spark(frame: Frame, values: Sequence[float | None]) -> str:
-    """Return the outline of a line that is as high as its highest value."""
+    """Return the outline of a line, scaled to its highest value."""
     return series.line(_scale(frame, values), "spark", values).path
 
 
 def heads(*, is_agent: bool) -> list[str]:
-    """Return the heads of the table that says what the charts draw."""
+    """Return the column heads of the table with the figures of the charts."""
     words = RESULT_WORDS if is_agent else MOVE_WORDS
     a_minute = [_("%(what)s a minute") % {"what": word} for word in words.values()]
     times = [
@@ -128,7 +128,7 @@ def labels(frame: Frame, now: datetime) -> list[Label]:
     """Return the texts on the axis that all charts of a frame share."""
     ticks = _scale(frame, [1.0]).ticks
     if frame.range.span != Span.MINUTE:
-        # With its date a text has no room beside each other on a phone.
+        # With their dates the texts do not fit side by side on a phone.
         del ticks[1]
     return [
         Label(series.percent(tick.x), tick.anchor, timestamps.short(tick.at, now)) for tick in ticks
@@ -136,7 +136,7 @@ def labels(frame: Frame, now: datetime) -> list[Label]:
 
 
 def place_of(frame: Frame, at: datetime) -> str:
-    """Return where an instant lies on that axis."""
+    """Return the position of an instant on that axis."""
     return series.percent(_scale(frame, [1.0]).axis.x(at))
 
 
@@ -154,7 +154,7 @@ def _results(frame: Frame, columns: Sequence[Column]) -> Chart:
         True,
         series.stacked(on, [column.rates for column in columns], RESULTS),
         list(RESULT_WORDS.items()),
-        _spots(frame, on, columns, lambda one: rates_text(one, RESULT_WORDS)),
+        _spots(frame, on, columns, lambda column: rates_text(column, RESULT_WORDS)),
     )
 
 
@@ -169,7 +169,7 @@ def _moves(frame: Frame, columns: Sequence[Column]) -> Chart:
         False,
         [series.line(on, move, _rates(columns, move)) for move in MOVES],
         list(MOVE_WORDS.items()),
-        _spots(frame, on, columns, lambda one: rates_text(one, MOVE_WORDS)),
+        _spots(frame, on, columns, lambda column: rates_text(column, MOVE_WORDS)),
     )
 
 
@@ -182,9 +182,9 @@ def _times(
     columns: Sequence[Column],
     name: str,
     title: str,
-    of: Callable[[Column], Percentiles],
+    percentiles: Callable[[Column], Percentiles],
 ) -> Chart:
-    on = _scale(frame, [of(column)[share] for column in columns for share in SHARES])
+    on = _scale(frame, [percentiles(column)[share] for column in columns for share in SHARES])
     return Chart(
         name,
         title,
@@ -192,9 +192,12 @@ def _times(
         % {"title": title, "most": seconds(on.top)},
         seconds(on.top),
         False,
-        [series.line(on, share, [of(column)[share] for column in columns]) for share in SHARES],
+        [
+            series.line(on, share, [percentiles(column)[share] for column in columns])
+            for share in SHARES
+        ],
         list(PERCENTILE_WORDS.items()),
-        _spots(frame, on, columns, lambda one: times_text(of(one))),
+        _spots(frame, on, columns, lambda column: times_text(percentiles(column))),
     )
 
 
@@ -268,7 +271,7 @@ def number(value: float) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Return a duration in two digits, which is as near as it is known; nothing where it is not."""
+    """Return a duration in two digits, which is as precise as it is measured; empty for None."""
     if value is None:
         return ""
     if value < 1:
@@ -281,13 +284,13 @@ def _two_digits(value: float) -> str:
 
 
 def rates_text(column: Column, words: dict[str, Text]) -> str:
-    told = [f"{words[name]} {number(rate)}" for name, rate in column.rates.items() if rate]
-    return ", ".join(told) or _("nothing")
+    parts = [f"{words[name]} {number(rate)}" for name, rate in column.rates.items() if rate]
+    return ", ".join(parts) or _("nothing")
 
 
 def times_text(percentiles: Percentiles) -> str:
-    told = [f"{name} {seconds(value)}" for name, value in percentiles.items() if value is not None]
-    return ", ".join(told) or _("nothing")
+    parts = [f"{name} {seconds(value)}" for name, value in percentiles.items() if value is not None]
+    return ", ".join(parts) or _("nothing")
 
 
 def level_text(column: Column) -> str:

@@ -1,4 +1,4 @@
-"""The doctor as a page: what each probe found when it looked last."""
+"""The page of the doctor: what each probe found when it last ran."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from workers.desk.admin.wording import Text
 from workers.desk.models import ProbeResult
 from workers.desk.operate import examinations
 
-#: After so long without a look at it, a result says how things were.
+#: A result of a probe that has not run for so long is marked as outdated.
 STALE = timedelta(seconds=3 * examinations.INTERVAL_SECONDS)
-#: The words of levels, and the shape and tone that each has among states.
+#: The word of each level, and the state whose shape and tone it has.
 LEVELS: dict[str, tuple[Text, str]] = {
     "error": (lazy("error"), "error"),
     "warning": (lazy("warning"), "skipped"),
@@ -44,7 +44,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A probe's last look."""
+    """A probe's last result."""
 
     row: ProbeResult
     lines: list[Line]
@@ -78,25 +78,28 @@ class ProbeResultAdmin(OnePageAdmin):
 
 
 def groups(rows: Iterable[ProbeResult], now: datetime) -> list[Group]:
-    """Return probes by group: the group with the worst first, and its worst probe first."""
-    found = []
+    """Return probes by group: the group with the worst probe first, and its worst probe first."""
+    ranked_groups = []
     for name, members in groupby(rows, lambda row: row.name.partition(".")[0]):
         probes = sorted(members, key=lambda row: (_rank(row.level), row.name))
         worst = probes[0].level
-        found.append(
+        ranked_groups.append(
             (_rank(worst), Group(name, _mark(worst), [_probe(row, now) for row in probes]))
         )
-    return [group for _worst, group in sorted(found, key=lambda pair: (pair[0], pair[1].name))]
+    return [
+        group for _worst, group in sorted(ranked_groups, key=lambda pair: (pair[0], pair[1].name))
+    ]
 
 
 def _probe(row: ProbeResult, now: datetime) -> Probe:
     findings = sorted(row.findings, key=lambda finding: _rank(finding["level"]))
     lines = [
-        Line(_mark(one["level"]), *(in_words(one[name]) for name in TEXTS)) for one in findings
+        Line(_mark(finding["level"]), *(in_words(finding[name]) for name in TEXTS))
+        for finding in findings
     ] or [Line(_mark(row.level), row.name.partition(".")[2].replace("_", " "), "", "")]
     is_costly = row.seconds >= examinations.COSTLY_SECONDS
-    rest = timedelta(seconds=examinations.COSTLY_REST_SECONDS if is_costly else 0)
-    return Probe(row, lines, now - row.looked_at > STALE + rest)
+    grace = timedelta(seconds=examinations.COSTLY_REST_SECONDS if is_costly else 0)
+    return Probe(row, lines, now - row.looked_at > STALE + grace)
 
 
 def _mark(level: str) -> SafeString:

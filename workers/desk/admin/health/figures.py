@@ -20,12 +20,12 @@ class Column:
     """One agent's figures, or those of processes, in one column."""
 
     at: datetime
-    #: How many a minute, by what became of them.
+    #: How many a minute, by result.
     rates: Mapping[str, float]
     calls: Percentiles
     waits: Percentiles
     workers: int
-    #: None: nobody looked.
+    #: None if there is no sample.
     level: Level | None
 
     @property
@@ -46,7 +46,7 @@ class Column:
 
     @property
     def oldest_seconds(self) -> float | None:
-        """Return how long the oldest has waited: no time where none does."""
+        """Return how long the oldest has waited: 0 if none waits."""
         return None if self.level is None else self.level.oldest_seconds or 0.0
 
 
@@ -60,7 +60,7 @@ class AgentFigures:
     rate: float
     calls: Percentiles
     waits: Percentiles
-    #: How it stood when it was last looked at; None: nobody looked within the range.
+    #: The last sample; None if there is none within the range.
     level: Level | None
     columns: Sequence[Column] = field(default_factory=list)
 
@@ -70,7 +70,7 @@ class AgentFigures:
 
     @property
     def bad(self) -> int:
-        """Return how many results were not as they should be, without refusals of business."""
+        """Return how many results were failures; refusals for a reason of business are none."""
         return self.total - self.counts.get("ok", 0) - self.counts.get("refused", 0)
 
     @property
@@ -93,14 +93,14 @@ class Rows:
 
 
 def read(frame: Frame, agent: str | None = None) -> Rows:
-    """Read a frame, of one agent only where it is given; two statements either way."""
-    wanted = (frame.range.span, frame.begin, frame.end, agent)
-    return Rows(frame, minutes.of_span(*wanted), gauges.of_span(*wanted))
+    """Read a frame, of one agent only if it is given; two statements either way."""
+    span = (frame.range.span, frame.begin, frame.end, agent)
+    return Rows(frame, minutes.of_span(*span), gauges.of_span(*span))
 
 
 def of_agent(rows: Rows, agent: str) -> AgentFigures:
-    """Return what became of an agent's calls; without a name, of processes."""
-    return _of_agent(
+    """Return the figures of an agent's calls; without a name, those of processes."""
+    return _agent_figures(
         agent,
         rows.frame,
         [(at, figures) for at, figures in rows.figures if figures.agent == agent],
@@ -109,18 +109,20 @@ def of_agent(rows: Rows, agent: str) -> AgentFigures:
 
 
 def together(rows: Rows) -> list[Column]:
-    """Return what became of processes, with the calls of all agents, and how those stood."""
+    """Return the figures of processes, with the calls and levels of all agents."""
     frame = rows.frame
     return [
         _column(
             at,
             Figures(
                 EVERY_PROCESS,
-                _one(EVERY_PROCESS, [one for one in group if one.agent == EVERY_PROCESS]).counts,
-                latency.merged(one.calls for one in group),
-                latency.merged(one.waits for one in group),
+                _sum(
+                    EVERY_PROCESS, [figures for figures in group if figures.agent == EVERY_PROCESS]
+                ).counts,
+                latency.merged(figures.calls for figures in group),
+                latency.merged(figures.waits for figures in group),
             ),
-            _at_once(looks),
+            _total_level(looks),
             frame.minutes(at),
             MOVES,
         )
@@ -130,34 +132,34 @@ def together(rows: Rows) -> list[Column]:
     ]
 
 
-def _at_once(levels: Sequence[Level]) -> list[Level]:
-    """Return how all agents stood together, each at its worst in the column."""
-    known = worst(levels)
-    if not known:
+def _total_level(levels: Sequence[Level]) -> list[Level]:
+    """Return the levels of all agents added up, each at its worst in the column."""
+    worst_levels = worst(levels)
+    if not worst_levels:
         return []
-    ages = [level.oldest_seconds for level in known if level.oldest_seconds is not None]
-    everything = Level(
+    ages = [level.oldest_seconds for level in worst_levels if level.oldest_seconds is not None]
+    total = Level(
         "",
-        sum(level.pending for level in known),
-        sum(level.in_flight for level in known),
-        sum(level.failed for level in known),
-        sum(level.window_size for level in known),
+        sum(level.pending for level in worst_levels),
+        sum(level.in_flight for level in worst_levels),
+        sum(level.failed for level in worst_levels),
+        sum(level.window_size for level in worst_levels),
         max(ages, default=None),
-        max((level.breaker for level in known), key=list(BreakerState.values).index),
+        max((level.breaker for level in worst_levels), key=list(BreakerState.values).index),
     )
-    return [everything]
+    return [total]
 
 
-def _of_agent(
+def _agent_figures(
     name: str,
     frame: Frame,
     rows: Sequence[tuple[datetime, Figures]],
     levels: Sequence[tuple[datetime, Level]],
 ) -> AgentFigures:
     kinds = RESULTS if name != EVERY_PROCESS else MOVES
-    total = _one(name, [figures for _at, figures in rows])
+    total = _sum(name, [figures for _at, figures in rows])
     columns = [
-        _column(at, _one(name, group), looks, frame.minutes(at), kinds)
+        _column(at, _sum(name, group), looks, frame.minutes(at), kinds)
         for at, group, looks in zip(
             frame.columns, frame.gathered(rows), frame.gathered(levels), strict=True
         )
@@ -175,13 +177,13 @@ def _of_agent(
 
 
 def since_known(columns: Sequence[Column], rates: Sequence[float]) -> list[float | None]:
-    """Return rates of columns, None before anybody looked: a new installation's were not 0."""
+    """Return rates of columns, None before the first sample: they were not 0."""
     is_known = [column.level is not None or column.rate > 0 for column in columns]
     first = is_known.index(True) if True in is_known else len(columns)
     return [None] * first + list(rates[first:])
 
 
-def _one(name: str, group: Sequence[Figures]) -> Figures:
+def _sum(name: str, group: Sequence[Figures]) -> Figures:
     return summed(group)[0] if group else Figures(name)
 
 

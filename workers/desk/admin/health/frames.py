@@ -1,4 +1,4 @@
-"""The stretch of time that a health page shows, and the columns that it falls into.  Pure."""
+"""The stretch of time that a health page shows, and its columns.  Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A length of time to look back: its name in addresses, and what it is drawn from."""
+    """A length of time to look back: its name in URLs, and the span of its figures."""
 
     name: str
     label: Text
@@ -34,8 +34,8 @@ RANGES = (
 
 
 def range_named(name: str) -> Range:
-    """Return the range of a name; for any other, the first."""
-    return next((one for one in RANGES if one.name == name), RANGES[0])
+    """Return the range with this name; the first if there is none."""
+    return next((range_ for range_ in RANGES if range_.name == name), RANGES[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Frame:
     """A range that ends where the figures end."""
 
     range: Range
-    #: Up to where minutes were rolled up.
+    #: The end of the last minute that was rolled up.
     until: datetime
 
     @property
@@ -60,7 +60,7 @@ class Frame:
     def columns(self) -> list[datetime]:
         """Return when each column begins."""
         first = self.begin
-        return [first + place * self.range.column for place in range(self.range.columns)]
+        return [first + index * self.range.column for index in range(self.range.columns)]
 
     @property
     def _column_seconds(self) -> float:
@@ -72,11 +72,11 @@ class Frame:
         return max(over.total_seconds(), 60.0) / 60
 
     def gathered(self, rows: Sequence[tuple[datetime, T]]) -> list[list[T]]:
-        """Return rows by the column that each lies in; those outside are left out."""
+        """Return the rows of each column; rows outside the frame are left out."""
         columns: list[list[T]] = [[] for _column in range(self.range.columns)]
         first, width = self.begin, self.range.column
         for at, row in rows:
-            place = (at - first) // width
-            if 0 <= place < len(columns):
-                columns[place].append(row)
+            index = (at - first) // width
+            if 0 <= index < len(columns):
+                columns[index].append(row)
         return columns

@@ -1,4 +1,4 @@
-"""What happened meanwhile: incidents, code that was new, and what operators set."""
+"""Marks on the charts: incidents, new code, and what operators set."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from workers.desk.admin.health.frames import Frame
 from workers.desk.models import Release
 from workers.models import Incident, Journal
 
-#: Marks of each kind that are shown, the newest.
+#: Newest marks of each kind that are shown.
 MOST = 30
-#: Rows without a process that are looked at: most of them are other acts.
+#: Newest rows without a process that are read: most of them are other acts.
 LOOKED_AT = 500
-#: Acts that change how agents fare; what is done about incidents does not.
+#: Acts that affect agents, unlike acts on incidents.
 ACTS = ("flow_set", "held", "lifted", "job_started", "job_paused", "job_resumed", "job_stopped")
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something at one instant, with its tone and, where it has a page, that."""
+    """An event at one instant, with its tone and the URL of its page, if it has one."""
 
     at: datetime
     tone: str
@@ -33,13 +33,13 @@ class Mark:
 
 
 def read(frame: Frame, user: Any, agent: str = "") -> list[Mark]:
-    """Return what a user may know of, the newest first; of an agent what concerns it or all."""
-    found = [*_releases(frame)]
+    """Return the marks that a user may see, newest first; for an agent, those on it or on all."""
+    marks = [*_releases(frame)]
     if user.has_perm("workers.view_incident"):
-        found += _incidents(frame, agent)
+        marks += _incidents(frame, agent)
     if user.has_perm("workers.view_flow"):
-        found += _acts(frame, agent)
-    return sorted(found, key=lambda mark: mark.at, reverse=True)
+        marks += _acts(frame, agent)
+    return sorted(marks, key=lambda mark: mark.at, reverse=True)
 
 
 def _releases(frame: Frame) -> Iterable[Mark]:
@@ -51,8 +51,8 @@ def _releases(frame: Frame) -> Iterable[Mark]:
 def _incidents(frame: Frame, agent: str) -> Iterable[Mark]:
     rows = Incident.objects.filter(opened_at__gte=frame.begin).order_by("-pk")[:MOST]
     for row in rows:
-        of_agents = {row.params.get("agent"), row.params.get("about")}
-        if agent and row.params.get("agent") and agent not in of_agents:
+        agents = {row.params.get("agent"), row.params.get("about")}
+        if agent and row.params.get("agent") and agent not in agents:
             continue
         text = alert_kind(row.code).title_with(row.params)
         yield Mark(
@@ -63,21 +63,21 @@ def _incidents(frame: Frame, agent: str) -> Iterable[Mark]:
 def _acts(frame: Frame, agent: str) -> Iterable[Mark]:
     # The newest rows without a process, by the end of their index, whatever their age.
     newest = Journal.objects.filter(process=None).order_by("-id")[:LOOKED_AT]
-    kept = 0
+    count = 0
     for row in newest.values("event", "actor", "detail", "at"):
-        if row["at"] < frame.begin or kept == MOST:
+        if row["at"] < frame.begin or count == MOST:
             return
         about = _about(row["event"], row["detail"])
         if row["event"] not in ACTS or (agent and about not in ("", agent)):
             continue
-        kept += 1
-        said = [wording.event(row["event"], of_step=False), about]
-        said.append(row["actor"].removeprefix("operator:"))
-        yield Mark(row["at"], "person", " · ".join(filter(None, said)))
+        count += 1
+        parts = [wording.event(row["event"], of_step=False), about]
+        parts.append(row["actor"].removeprefix("operator:"))
+        yield Mark(row["at"], "person", " · ".join(filter(None, parts)))
 
 
 def _about(event: str, detail: dict[str, Any]) -> str:
-    """Return what an act was about; the reasons that were given stay in the journal."""
+    """Return what an act was about; its reason stays in the journal."""
     if event == "flow_set":
         return str(detail.get("agent") or "")
     if event in ("held", "lifted"):

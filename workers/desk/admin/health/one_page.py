@@ -12,7 +12,7 @@ from workers.desk.admin import changes, lists
 
 
 class OnePageAdmin(ReadOnlyAdmin):
-    """One page of figures, drawn anew when there are new ones; a poll gets its live part."""
+    """One page of figures, rendered anew when there are new ones; a poll gets its live part."""
 
     page_template: str
     live_template: str

@@ -1,4 +1,4 @@
-"""The health page: how agents have fared for an hour, a day or a month; and each by itself."""
+"""The health page: agents together, or one of them, over an hour, a day or a month."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -21,9 +21,9 @@ from workers.desk.states import Span
 from workers.runtime import timestamps
 from workers.store import leases
 
-#: Figures that end longer ago than this are those of a duty that nobody performs.
+#: If figures end longer ago than this, no worker performs their duty.
 STALE = timedelta(minutes=4)
-#: Probes whose findings say who is there and what waits for them.
+#: Probes whose findings say which workers are alive and what waits for them.
 LOOKS = ("queues.are_read", "workers.answer")
 
 
@@ -47,29 +47,29 @@ def frame_now(name: str) -> tuple[Frame, datetime]:
 
 def _context(request: HttpRequest) -> dict[str, Any]:
     """Return what the page shows, or its live part."""
-    asked = request.GET.get("agent", "")
+    agent_name = request.GET.get("agent", "")
     frame, now = frame_now(request.GET.get("range", ""))
-    rows = figures.read(frame, asked or None)
-    agent = asked if asked in rows.agents else ""
-    if asked and not agent:
-        # Nobody knows such an agent, or not in this range.
+    rows = figures.read(frame, agent_name or None)
+    agent = agent_name if agent_name in rows.agents else ""
+    if agent_name and not agent:
+        # There is no such agent, or not in this range.
         rows = figures.read(frame)
     by_agent = {name: figures.of_agent(rows, name) for name in rows.agents}
     columns = by_agent[agent].columns if agent else figures.together(rows)
-    drawn = charts.of_agent(frame, columns) if agent else charts.of_all(frame, columns)
-    happened = marks.read(frame, request.user, agent)
+    agent_charts = charts.of_agent(frame, columns) if agent else charts.of_all(frame, columns)
+    events = marks.read(frame, request.user, agent)
     return {
         "title": agent or _("Health"),
         "now": now,
         "frame": frame,
         "agent": agent,
-        "agents": [_line(one, frame) for one in by_agent.values()],
-        "charts": drawn,
+        "agents": [_line(row, frame) for row in by_agent.values()],
+        "charts": agent_charts,
         "labels": charts.labels(frame, now),
-        "marks": [(mark, charts.place_of(frame, mark.at)) for mark in happened],
+        "marks": [(mark, charts.place_of(frame, mark.at)) for mark in events],
         "heads": charts.heads(is_agent=bool(agent)),
         "lines": [_table_line(column, is_agent=bool(agent)) for column in columns],
-        "ranges": [(one, _query(one.name, agent), one == frame.range) for one in RANGES],
+        "ranges": [(item, _query(item.name, agent), item == frame.range) for item in RANGES],
         "all_url": f"?{_query(frame.range.name, '')}",
         "zone": timestamps.zone_at(now),
         "is_stale": now - frame.until > STALE,
@@ -83,30 +83,30 @@ def _query(range_name: str, agent: str) -> str:
     return urlencode({"range": range_name, **({"agent": agent} if agent else {})})
 
 
-def _line(one: AgentFigures, frame: Frame) -> dict[str, Any]:
+def _line(row: AgentFigures, frame: Frame) -> dict[str, Any]:
     """Return an agent's line of the table."""
-    level = one.level
+    level = row.level
     return {
-        "figures": one,
-        "url": f"?{_query(frame.range.name, one.agent)}",
-        "rate": charts.number(one.rate),
+        "figures": row,
+        "url": f"?{_query(frame.range.name, row.agent)}",
+        "rate": charts.number(row.rate),
         "bad": [
             (charts.RESULT_WORDS[name], count)
-            for name, count in one.counts.items()
+            for name, count in row.counts.items()
             if count and name != "ok"
         ],
-        "calls": [charts.seconds(value) for value in one.calls.values()],
-        "waits": [charts.seconds(value) for value in one.waits.values()],
+        "calls": [charts.seconds(value) for value in row.calls.values()],
+        "waits": [charts.seconds(value) for value in row.waits.values()],
         "oldest": charts.seconds(level.oldest_seconds) if level else "",
         "breaker": charts.breaker_word(level.breaker) if level else "",
         "spark": charts.spark(
-            frame, figures.since_known(one.columns, [column.rate for column in one.columns])
+            frame, figures.since_known(row.columns, [column.rate for column in row.columns])
         ),
     }
 
 
 def _table_line(column: figures.Column, *, is_agent: bool) -> list[str]:
-    """Return a line of the table that says what the charts draw."""
+    """Return a line of the table with the figures of the charts."""
     level = column.level
     rates = [charts.number(rate) if rate else "" for rate in column.rates.values()]
     percentiles = (*column.calls.values(), *column.waits.values())

@@ -11,13 +11,13 @@ from workers.desk.admin.health.figures import Column
 from workers.desk.admin.health.frames import Frame
 from workers.desk.admin.health.page import STALE, frame_now
 
-#: Minutes that the number beside a line is the mean of.
+#: The number beside a line is the mean of so many minutes.
 LATELY = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """One line: what it is of, its number in words, and its outline."""
+    """One line: its title, its number in words, and its outline."""
 
     name: str
     title: str
@@ -30,7 +30,7 @@ class Spark:
 @dataclass(frozen=True, slots=True)
 class Strip:
     sparks: Sequence[Spark]
-    #: When it was read, and up to when minutes were rolled up.
+    #: When it was read, and the end of the last minute that was rolled up.
     now: datetime
     until: datetime
     is_stale: bool
@@ -73,11 +73,11 @@ def _spark(
     values: Sequence[float | None],
     word: Callable[[float], str],
 ) -> Spark:
-    known = [value for value in values if value is not None]
+    measured = [value for value in values if value is not None]
     return Spark(
         name,
         title,
-        word(known[-1]) if known else "-",
-        word(max(known)) if known else "",
+        word(measured[-1]) if measured else "-",
+        word(max(measured)) if measured else "",
         charts.spark(frame, values),
     )

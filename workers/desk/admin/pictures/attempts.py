@@ -12,14 +12,14 @@ from workers.states import CLOSED_STEP_STATES, PEOPLE, StepState
 
 @dataclass(slots=True)
 class Attempt:
-    """One claim of a step, from the moment it waited for it until it ended."""
+    """One attempt of a step, from the moment it was ready until the attempt ended."""
 
-    #: None where the journal does not reach back to it.
+    #: None if the journal does not reach back to it.
     number: int | None
     #: Since when the step was ready for it.
     ready_at: datetime
     called_at: datetime | None = None
-    #: Since when somebody else is to answer.
+    #: Since when it waits for a deferred answer.
     deferred_at: datetime | None = None
     #: None while it goes on.
     ended_at: datetime | None = None
@@ -27,21 +27,21 @@ class Attempt:
     #: The event that ended it; empty while it goes on.
     event: str = ""
     #: That event in words.
-    said: str = ""
+    event_text: str = ""
     by_hand: bool = False
     agent: str = ""
     fault: str = ""
 
     @property
     def tone(self) -> str:
-        """Return how its end is to be taken: that of its event, or ``live``."""
+        """Return the tone of its event, or ``live`` if it has not ended."""
         return wording.tone(self.event, by_hand=self.by_hand) if self.event else "live"
 
     @property
     def outcome(self) -> str:
-        """Return in words how it ended, or what it does."""
+        """Return in words how it ended, or its present state."""
         if self.event:
-            return self.said
+            return self.event_text
         if self.number is None:
             return wording.state(StepState.PENDING)
         return wording.state(StepState.PROCESSING)
@@ -49,7 +49,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One instant worth a mark: an operator's act, or what is not the end of an attempt."""
+    """One instant worth a mark: an operator's act, or an event that does not end an attempt."""
 
     at: datetime
     text: str
@@ -82,7 +82,7 @@ class StepHistory:
 
 
 def of_steps(process: Process, steps: Iterable[Step], rows: Sequence[Journal]) -> list[StepHistory]:
-    """Return what the journal rows, the oldest first, say of each step, in the steps' order."""
+    """Return the history of each step, in the steps' order; ``rows`` come oldest first."""
     by_step: dict[int, list[Journal]] = {}
     for row in rows:
         if row.step_id is not None:
@@ -115,7 +115,7 @@ def _history(process: Process, step: Step, rows: Sequence[Journal]) -> StepHisto
             open_attempt = None
         elif row.event == "deferred" and open_attempt is not None:
             open_attempt.deferred_at = row.at
-        elif _is_marked(row):
+        elif _needs_mark(row):
             history.marks.append(_mark(row))
         if row.after == StepState.PENDING:
             ready_at = row.at
@@ -128,7 +128,7 @@ def _history(process: Process, step: Step, rows: Sequence[Journal]) -> StepHisto
 def _add_present(
     history: StepHistory, open_attempt: Attempt | None, ready_at: datetime | None
 ) -> None:
-    """Add what the step's row alone knows: the start of the present claim, the wait for one."""
+    """Add what only the step's row has: the start of the present claim, or the wait for one."""
     step = history.step
     if step.state == StepState.PROCESSING:
         if open_attempt is None:
@@ -149,7 +149,7 @@ def _end(attempt: Attempt, row: Journal) -> None:
     detail = _detail(row)
     attempt.ended_at = row.at
     attempt.event = row.event
-    attempt.said = wording.of_row(row)
+    attempt.event_text = wording.of_row(row)
     attempt.by_hand = bool(detail.get("by_hand"))
     attempt.called_at = _instant(detail.get("started_at"))
     attempt.due_by = _instant(detail.get("complete_by"))
@@ -159,8 +159,8 @@ def _end(attempt: Attempt, row: Journal) -> None:
         attempt.called_at = attempt.deferred_at
 
 
-def _is_marked(row: Journal) -> bool:
-    """Say whether a row that neither begins nor ends an attempt is worth a mark."""
+def _needs_mark(row: Journal) -> bool:
+    """Return whether a row that neither begins nor ends an attempt is worth a mark."""
     if row.actor.startswith(PEOPLE):
         return True
     return wording.tone(row.event) != "plain" and row.after not in CLOSED_STEP_STATES

@@ -8,14 +8,14 @@ from datetime import datetime, timedelta
 
 #: A gap in which nothing happens is folded when it is longer.
 FOLDED_SECONDS = 30.0
-#: What is still to come is empty: it takes room from what has happened.
+#: The same for the future, which is empty and takes room from what has happened.
 FOLDED_FUTURE_SECONDS = 2.0
 #: Room of a fold, in per cent; all together take no more than ``FOLDS_ROOM``.
 FOLD_ROOM = 4.0
 FOLDS_ROOM = 40.0
 #: Left free at both ends, for marks that stand on them.
 MARGIN = 2.0
-#: Nearer labels would lie on each other on a phone.
+#: Nearer labels would overlap on a phone.
 LABEL_ROOM = 30.0
 
 
@@ -41,7 +41,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    #: Instants in order, with their places.
+    #: Instants in order, with their positions.
     knots: tuple[tuple[datetime, float], ...]
     folds: tuple[Fold, ...]
     #: Seconds that are drawn to scale.
@@ -59,7 +59,7 @@ class Axis:
         return self.begin <= at <= self.end
 
     def x(self, at: datetime) -> float:
-        """Return the place of an instant; beyond either end, that end."""
+        """Return the position of an instant; beyond either end, that of the end."""
         if at <= self.begin:
             return self.knots[0][1]
         if at >= self.end:
@@ -69,15 +69,15 @@ class Axis:
         return left + (right - left) * ((at - left_at) / (right_at - left_at))
 
     def ticks(self) -> list[Tick]:
-        """Return the instants that are written, none nearer to another than a label is wide."""
-        wanted = [tick for tick in self._candidates() if tick is not None]
+        """Return the instants that get labels, none nearer to another than a label is wide."""
+        candidates = [tick for tick in self._candidates() if tick is not None]
         last = Tick(self.knots[-1][1], self.end)
-        kept: list[Tick] = []
-        for tick in wanted:
-            is_clear = not kept or tick.x - kept[-1].x >= LABEL_ROOM
+        ticks: list[Tick] = []
+        for tick in candidates:
+            is_clear = not ticks or tick.x - ticks[-1].x >= LABEL_ROOM
             if is_clear and last.x - tick.x >= LABEL_ROOM:
-                kept.append(tick)
-        return [*kept, last]
+                ticks.append(tick)
+        return [*ticks, last]
 
     def _candidates(self) -> Iterable[Tick]:
         for (left_at, left), (right_at, right) in zip(self.knots, self.knots[1:], strict=False):
@@ -95,27 +95,29 @@ def make(
     busy: Iterable[tuple[datetime, datetime]] = (),
     now: datetime | None = None,
 ) -> Axis:
-    """Return the axis that all instants lie on; what lies in a ``busy`` stretch is not folded.
+    """Return the axis that all instants lie on; gaps in a ``busy`` stretch are not folded.
 
-    ``now`` parts what has happened from what is to come, and is None where nothing is.
+    ``now`` separates the past from the future, and is None if there is no future.
     """
-    merged = _merged(busy)
-    points = sorted({*instants, *(end for stretch in merged for end in stretch)})
+    stretches = _merge(busy)
+    points = sorted({*instants, *(end for stretch in stretches for end in stretch)})
     if not points:
         raise ValueError("An axis must have an instant, got none.")
     if len(points) == 1:
         points.append(points[0] + timedelta(seconds=1))
     pairs = list(itertools.pairwise(points))
-    folded = [_is_folded(left, right, merged, now) for left, right in pairs]
+    folded = [_is_folded(left, right, stretches, now) for left, right in pairs]
     lengths = [(right - left).total_seconds() for left, right in pairs]
-    drawn = sum(length for length, is_folded in zip(lengths, folded, strict=True) if not is_folded)
+    drawn_seconds = sum(
+        length for length, is_folded in zip(lengths, folded, strict=True) if not is_folded
+    )
     count = sum(folded)
     room = 100.0 - 2 * MARGIN
     fold_room = min(FOLD_ROOM, FOLDS_ROOM / count) if count else 0.0
-    if not drawn and count:
+    if not drawn_seconds and count:
         # Nothing but gaps: they share the room.
         fold_room = room / count
-    scale = (room - count * fold_room) / drawn if drawn else 0.0
+    scale = (room - count * fold_room) / drawn_seconds if drawn_seconds else 0.0
     x, knots, folds = MARGIN, [(points[0], MARGIN)], []
     for (_left, right), length, is_folded in zip(pairs, lengths, folded, strict=True):
         width = fold_room if is_folded else length * scale
@@ -123,7 +125,7 @@ def make(
             folds.append(Fold(x, width, length))
         x += width
         knots.append((right, x))
-    return Axis(tuple(knots), tuple(folds), drawn)
+    return Axis(tuple(knots), tuple(folds), drawn_seconds)
 
 
 def _is_folded(
@@ -139,11 +141,11 @@ def _is_folded(
     return (right - left).total_seconds() > bound
 
 
-def _merged(busy: Iterable[tuple[datetime, datetime]]) -> list[tuple[datetime, datetime]]:
-    merged: list[tuple[datetime, datetime]] = []
+def _merge(busy: Iterable[tuple[datetime, datetime]]) -> list[tuple[datetime, datetime]]:
+    stretches: list[tuple[datetime, datetime]] = []
     for begin, end in sorted(busy):
-        if merged and begin <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        if stretches and begin <= stretches[-1][1]:
+            stretches[-1] = (stretches[-1][0], max(end, stretches[-1][1]))
         else:
-            merged.append((begin, end))
-    return merged
+            stretches.append((begin, end))
+    return stretches

@@ -15,7 +15,7 @@ from workers.models import Journal, Process, Step
 from workers.runtime import timestamps
 from workers.states import FINAL_PROCESS_STATES, PEOPLE
 
-#: Steps that have a row; the others have nothing new to show.
+#: Maximum steps with a row: those with the latest events.
 ROWS = 40
 
 
@@ -66,7 +66,7 @@ class ChartRow:
     agent: str
     state: str
     is_undo: bool
-    #: All of it in one sentence, for who does not see it.
+    #: The row in one sentence, for people who do not see it.
     summary: str
     bars: tuple[Bar, ...]
     signs: tuple[Sign, ...]
@@ -74,7 +74,7 @@ class ChartRow:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the table that says the same."""
+    """One line of the table with the same content."""
 
     at: datetime
     step: str
@@ -92,13 +92,13 @@ class Chart:
     bands: tuple[Band, ...]
     #: The process's deadline, through all rows.
     deadline: Sign | None
-    #: The present, through all rows; None where it is over.
+    #: The present, through all rows; None if the process is over.
     now: str | None
     lines: tuple[Line, ...]
     #: Steps with something to draw, and those without room.
     shown: int
     left_out: int
-    #: What the journal tells of before this is not drawn; None: all of it is.
+    #: Journal rows before this are not drawn; None if all are.
     since: datetime | None
     zone: str
 
@@ -119,16 +119,16 @@ def make(
 
     ``is_cut`` says that older journal rows were not read.
     """
-    histories = [one for one in attempts.of_steps(process, steps, rows) if not one.is_empty]
-    newest = sorted(histories, key=lambda one: one.last_at, reverse=True)[:ROWS]
-    kept = [one for one in histories if one in newest] if len(histories) > ROWS else histories
+    histories = [item for item in attempts.of_steps(process, steps, rows) if not item.is_empty]
+    newest = sorted(histories, key=lambda item: item.last_at, reverse=True)[:ROWS]
+    drawn = [item for item in histories if item in newest] if len(histories) > ROWS else histories
     marks = attempts.of_process(rows)
     is_over = process.state in FINAL_PROCESS_STATES
-    scale = _axis(process, kept, marks, now, is_over=is_over)
+    scale = _axis(process, drawn, marks, now, is_over=is_over)
     deadline = _deadline(process, scale)
     chart_rows = [_process_row(process, marks, scale)] if marks else []
-    chart_rows += [_row(one, scale, now) for one in kept]
-    first = rows[0].at if rows and is_cut else None
+    chart_rows += [_row(history, scale, now) for history in drawn]
+    since = rows[0].at if rows and is_cut else None
     return Chart(
         rows=tuple(chart_rows),
         labels=tuple(
@@ -139,10 +139,10 @@ def make(
         bands=tuple(_band(fold) for fold in scale.folds),
         deadline=deadline,
         now=None if is_over or not scale.has(now) else _percent(scale.x(now)),
-        lines=tuple(_lines(kept, marks, now)),
-        shown=len(kept),
-        left_out=len(histories) - len(kept),
-        since=first,
+        lines=tuple(_lines(drawn, marks, now)),
+        shown=len(drawn),
+        left_out=len(histories) - len(drawn),
+        since=since,
         zone=timestamps.zone_at(now),
     )
 
@@ -212,7 +212,7 @@ def _row(history: StepHistory, scale: Axis, now: datetime) -> ChartRow:
 def _bars(attempt: Attempt, scale: Axis, now: datetime) -> list[Bar]:
     end = attempt.ended_at or max(now, attempt.ready_at)
     started = attempt.called_at
-    named = _number(attempt)
+    label = _number(attempt)
     stretches = [("waiting", attempt.ready_at, started or end, _("waited"))]
     if started is not None:
         stretches.append(("call", started, attempt.deferred_at or end, _("call")))
@@ -223,7 +223,7 @@ def _bars(attempt: Attempt, scale: Axis, now: datetime) -> list[Bar]:
         if kind == "waiting" and begin >= until:
             continue
         x = scale.x(begin)
-        title = f"{named}: {what} {_seconds(begin, until)}"
+        title = f"{label}: {what} {_seconds(begin, until)}"
         if kind != "waiting" or started is None:
             title = f"{title} · {_end_of(attempt)}"
         tone = "plain" if kind == "waiting" else attempt.tone
@@ -240,21 +240,21 @@ def _ends(attempt: Attempt, scale: Axis) -> list[Sign]:
     if attempt.ended_at is not None and attempt.tone not in ("good", "plain"):
         title = f"{_number(attempt)}: {_end_of(attempt)}"
         signs.append(Sign("failed", attempt.tone, _percent(scale.x(attempt.ended_at)), title))
-    by = attempt.due_by
-    if by is not None and (attempt.ended_at is None or attempt.ended_at >= by):
+    due_by = attempt.due_by
+    if due_by is not None and (attempt.ended_at is None or attempt.ended_at >= due_by):
         title = _("%(attempt)s: to be complete by %(at)s")
-        title = title % {"attempt": _number(attempt), "at": timestamps.full(by)}
-        signs.append(Sign("deadline", "bad", _percent(scale.x(by)), title))
+        title = title % {"attempt": _number(attempt), "at": timestamps.full(due_by)}
+        signs.append(Sign("deadline", "bad", _percent(scale.x(due_by)), title))
     return signs
 
 
 def _sign(mark: Mark, scale: Axis) -> Sign:
-    said = [timestamps.full(mark.at), mark.text]
+    parts = [timestamps.full(mark.at), mark.text]
     if mark.is_by_person:
-        said.append(mark.actor.removeprefix(PEOPLE))
+        parts.append(mark.actor.removeprefix(PEOPLE))
     if mark.reason:
-        said.append(mark.reason)
-    return Sign("mark", mark.tone, _percent(scale.x(mark.at)), " · ".join(said))
+        parts.append(mark.reason)
+    return Sign("mark", mark.tone, _percent(scale.x(mark.at)), " · ".join(parts))
 
 
 def _deadline(process: Process, scale: Axis) -> Sign | None:
@@ -271,34 +271,34 @@ def _band(fold: Fold) -> Band:
 
 
 def _fold_labels(folds: Sequence[Fold]) -> list[Label]:
-    """Return how long the folds are, the longest first, where there is room to write it."""
+    """Return labels with the length of folds, the longest first, where there is room for them."""
     labels: list[Label] = []
-    taken: list[float] = []
-    for fold in sorted(folds, key=lambda one: one.seconds, reverse=True):
+    positions: list[float] = []
+    for fold in sorted(folds, key=lambda fold: fold.seconds, reverse=True):
         x = fold.left + fold.width / 2
-        if any(abs(x - other) < axis.LABEL_ROOM * 0.6 for other in taken):
+        if any(abs(x - position) < axis.LABEL_ROOM * 0.6 for position in positions):
             continue
-        taken.append(x)
+        positions.append(x)
         anchor = "start" if x < 8 else "end" if x > 92 else "middle"
         labels.append(Label(_percent(x), anchor, badges.span(fold.seconds)))
     return labels
 
 
 def _lines(histories: Sequence[StepHistory], marks: Sequence[Mark], now: datetime) -> list[Line]:
-    lines = [_marked(mark, "") for mark in marks]
+    lines = [_mark_line(mark, "") for mark in marks]
     for history in histories:
-        lines += [_marked(mark, history.step.name) for mark in history.marks]
-        lines += [_attempted(attempt, history.step.name, now) for attempt in history.attempts]
+        lines += [_mark_line(mark, history.step.name) for mark in history.marks]
+        lines += [_attempt_line(attempt, history.step.name, now) for attempt in history.attempts]
     return sorted(lines, key=lambda line: line.at)
 
 
-def _marked(mark: Mark, step: str) -> Line:
-    said = [mark.actor.removeprefix(PEOPLE)] if mark.is_by_person else []
-    said += [mark.reason] if mark.reason else []
-    return Line(mark.at, step, mark.text, "", "", " · ".join(said))
+def _mark_line(mark: Mark, step: str) -> Line:
+    parts = [mark.actor.removeprefix(PEOPLE)] if mark.is_by_person else []
+    parts += [mark.reason] if mark.reason else []
+    return Line(mark.at, step, mark.text, "", "", " · ".join(parts))
 
 
-def _attempted(attempt: Attempt, step: str, now: datetime) -> Line:
+def _attempt_line(attempt: Attempt, step: str, now: datetime) -> Line:
     end = attempt.ended_at or max(now, attempt.ready_at)
     started = attempt.called_at
     return Line(

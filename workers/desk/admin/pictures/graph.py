@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 from workers.models import Step
 
-#: Steps in the graph: more would be no picture.
+#: Maximum steps in the graph: more would be unreadable.
 NODES = 30
 WIDTH, HEIGHT = 150, 44
-#: Two steps side by side have room on a phone.
+#: Two steps fit side by side on a phone.
 GAP_X, GAP_Y = 18, 30
-#: What undoes a step stands under it, further in: edges pass at its left.
+#: An undo step stands under its step, indented: edges pass at its left.
 UNDO_INSET, UNDO_GAP, UNDO_HEIGHT = 20, 12, 24
-#: Where an edge leaves a step with something under it.
+#: Where an edge leaves a step with an undo step under it.
 EXIT = 9
-#: Room for an edge that passes a layer by.
+#: Room for an edge that passes through a layer.
 PASSAGE = 12
 MARGIN = 3
-#: Letters that have room in a box.
+#: Letters that fit into a box.
 LETTERS, UNDO_LETTERS = 18, 15
 
 
@@ -28,7 +28,7 @@ class Node:
     label: str
     state: str
     agent: str
-    #: Whether it is a step, or declared only and made when its effect is to be undone.
+    #: False for an undo step that is only declared: it is made when an effect is to be undone.
     is_made: bool
     is_undo: bool
     x: float
@@ -40,7 +40,7 @@ class Node:
 @dataclass(frozen=True, slots=True)
 class Edge:
     path: str
-    #: Leads to what undoes a step.
+    #: Leads to an undo step.
     is_undo: bool
     title: str
 
@@ -51,14 +51,14 @@ class Graph:
     edges: tuple[Edge, ...]
     width: float
     height: float
-    #: Steps with a box, those that undo others among them, and steps without one.
+    #: Steps with a box, including undo steps, and steps without one.
     shown: int
     left_out: int
 
 
 @dataclass(slots=True)
 class _Cell:
-    """One place in a layer: a step and what undoes it, or where an edge passes."""
+    """One place in a layer: a step with its undo step, or a passage of an edge."""
 
     key: str
     width: float
@@ -73,18 +73,18 @@ class _Cell:
 
 
 def make(steps: Sequence[Step], current: str | None = None) -> Graph:
-    """Lay out steps in the order of their places; those around ``current`` where they are many."""
+    """Lay out steps in the order of their positions; if they are many, those around ``current``."""
     shown = _window(steps, current)
     forward = [step for step in shown if step.undoes_id is None]
     undoes = {step.undoes_id: step for step in shown if step.undoes_id is not None}
     cells = {step.name: _cell(step, undoes.get(step.pk)) for step in forward}
-    # What undoes a step that has no box here.
+    # Undo steps whose steps have no box here.
     for step in undoes.values():
-        if step.undoes_id not in {one.pk for one in forward}:
+        if step.undoes_id not in {other.pk for other in forward}:
             cells[step.name] = _Cell(step.name, WIDTH, step)
-    layers, links = _layered(cells)
+    layers, links = _into_layers(cells)
     _order(layers, links)
-    width = _place(layers)
+    width = _set_x(layers)
     nodes, edges, height = _draw(layers, links)
     return Graph(tuple(nodes), tuple(edges), width, height, len(shown), len(steps) - len(shown))
 
@@ -94,8 +94,8 @@ def _window(steps: Sequence[Step], current: str | None) -> list[Step]:
     if len(ordered) <= NODES:
         return ordered
     names = [step.name for step in ordered]
-    place = names.index(current) if current in names else 0
-    first = min(max(place - NODES // 2, 0), len(ordered) - NODES)
+    index = names.index(current) if current in names else 0
+    first = min(max(index - NODES // 2, 0), len(ordered) - NODES)
     return ordered[first : first + NODES]
 
 
@@ -104,24 +104,24 @@ def _cell(step: Step, undo: Step | None) -> _Cell:
     return _Cell(step.name, WIDTH, step, undo, name)
 
 
-def _layered(cells: dict[str, _Cell]) -> tuple[list[list[_Cell]], list[list[_Cell]]]:
+def _into_layers(cells: dict[str, _Cell]) -> tuple[list[list[_Cell]], list[list[_Cell]]]:
     """Return the cells by layer, and each edge as the cells that it leads through."""
     depth: dict[str, int] = {}
     for name, cell in cells.items():
-        # Steps come after those that they wait for, as their places are given.
-        before = [depth[one] for one in _before(cell) if one in depth]
+        # Steps come after those that they wait for: cells are in the order of positions.
+        before = [depth[source] for source in _before(cell) if source in depth]
         depth[name] = max(before, default=-1) + 1
     layers: list[list[_Cell]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
     for name, cell in cells.items():
         layers[depth[name]].append(cell)
     links = []
     for name, cell in cells.items():
-        for one in _before(cell):
-            if one not in cells or depth[one] >= depth[name]:
+        for source in _before(cell):
+            if source not in cells or depth[source] >= depth[name]:
                 continue
-            chain = [cells[one]]
-            for level in range(depth[one] + 1, depth[name]):
-                passage = _Cell(f"{one}>{name}", PASSAGE)
+            chain = [cells[source]]
+            for level in range(depth[source] + 1, depth[name]):
+                passage = _Cell(f"{source}>{name}", PASSAGE)
                 layers[level].append(passage)
                 chain.append(passage)
             links.append([*chain, cell])
@@ -139,16 +139,18 @@ def _order(layers: list[list[_Cell]], links: list[list[_Cell]]) -> None:
         for upper, lower in itertools.pairwise(chain):
             above.setdefault(id(lower), []).append(upper)
     for upper_layer, layer in itertools.pairwise(layers):
-        places = {id(cell): place for place, cell in enumerate(upper_layer)}
+        places = {id(cell): index for index, cell in enumerate(upper_layer)}
 
         def middle(cell: _Cell, places: dict[int, int] = places) -> float:
-            known = [places[id(one)] for one in above.get(id(cell), []) if id(one) in places]
-            return sum(known) / len(known) if known else float(len(places))
+            parents = [
+                places[id(upper)] for upper in above.get(id(cell), []) if id(upper) in places
+            ]
+            return sum(parents) / len(parents) if parents else float(len(places))
 
         layer.sort(key=middle)
 
 
-def _place(layers: list[list[_Cell]]) -> float:
+def _set_x(layers: list[list[_Cell]]) -> float:
     """Give every cell its x, each layer in the middle; return the width of all."""
     widths = [sum(cell.width for cell in layer) + GAP_X * (len(layer) - 1) for layer in layers]
     total = max(widths, default=0.0)
@@ -163,7 +165,7 @@ def _place(layers: list[list[_Cell]]) -> float:
 def _draw(
     layers: list[list[_Cell]], links: list[list[_Cell]]
 ) -> tuple[list[Node], list[Edge], float]:
-    """Return what is drawn, and how high all of it is."""
+    """Return the nodes, the edges and the total height."""
     nodes, edges, tops = [], [], {}
     bottoms: dict[int, float] = {}
     y = float(MARGIN)
@@ -189,7 +191,7 @@ def _undo_edge(cell: _Cell, y: float) -> Edge:
 
 
 def _path(chain: list[_Cell], tops: dict[int, float], bottoms: dict[int, float]) -> str:
-    """Return the way from a step, past what undoes it, through passages, to another's top."""
+    """Return the path from a step, past its undo step, through passages, to another's top."""
     first, *others = chain
     x = first.x + (EXIT if first.undo_name else WIDTH / 2)
     y = tops[id(first)] + HEIGHT

@@ -1,4 +1,4 @@
-"""What the pictures of a process are drawn from: its steps, and one look at its journal."""
+"""What the pictures of a process are drawn from: its steps, and one query of its journal."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from workers.desk.admin.pictures.chart import Chart
 from workers.desk.admin.pictures.graph import Graph
 from workers.models import Journal, Process
 
-#: Journal rows that are drawn, the newest.
+#: Newest journal rows that are drawn.
 JOURNAL_ROWS = 600
 COLUMNS = ("id", "step_id", "event", "before", "after", "attempt", "actor", "detail", "at")
 
@@ -24,11 +24,11 @@ def read(process: Process, now: datetime, mask: Mask, current: str | None = None
     """Return both pictures of a process that was fetched with its steps."""
     rows = Journal.objects.filter(process=process).order_by("-id").only(*COLUMNS)
     newest = list(rows[: JOURNAL_ROWS + 1])
-    kept = newest[:JOURNAL_ROWS][::-1]
-    for row in kept:
+    drawn = newest[:JOURNAL_ROWS][::-1]
+    for row in drawn:
         row.detail = mask.record(row.detail)
     steps = sorted(process.steps.all(), key=lambda step: step.position)
     return Pictures(
-        chart=chart.make(process, steps, kept, now, is_cut=len(newest) > JOURNAL_ROWS),
+        chart=chart.make(process, steps, drawn, now, is_cut=len(newest) > JOURNAL_ROWS),
         graph=graph.make(steps, current),
     )

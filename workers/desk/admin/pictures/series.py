@@ -1,6 +1,6 @@
 """Figures over time as a chart: columns and lines in per cent of its width and height.  Pure.
 
-Shapes are stretched to whatever width there is; no letter is among them.
+Shapes are stretched to the available width, and contain no text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """What is told of a column under the pointer."""
+    """The title of a column under the pointer."""
 
     x: str
     width: str
@@ -46,11 +46,11 @@ class Scale:
     def ticks(self) -> list[Tick]:
         return self.axis.ticks()
 
-    def edges(self, place: int) -> tuple[float, float]:
+    def edges(self, index: int) -> tuple[float, float]:
         """Return where a column begins and ends."""
         begins = self.begins
-        end = begins[place + 1] if place + 1 < len(begins) else self.end
-        return self.axis.x(begins[place]), self.axis.x(end)
+        end = begins[index + 1] if index + 1 < len(begins) else self.end
+        return self.axis.x(begins[index]), self.axis.x(end)
 
     def y(self, value: float) -> float:
         return 100 - 100 * min(value, self.top) / self.top
@@ -71,15 +71,15 @@ def top_of(values: Sequence[float | None]) -> float:
         power /= 10
     while power * 10 <= most:
         power *= 10
-    # What arithmetic adds at the fifteenth place is no reason for twice the height.
+    # A rounding error at the fifteenth digit must not double the height.
     return next(power * top for top in _TOPS if power * top >= most * (1 - 1e-9))
 
 
 def stacked(on: Scale, columns: Sequence[Mapping[str, float]], names: Sequence[str]) -> list[Shape]:
-    """Return a shape for each name, those of one column upon each other in their order."""
+    """Return a shape for each name; those of one column are stacked in the order of ``names``."""
     paths: dict[str, list[str]] = {name: [] for name in names}
-    for place, column in enumerate(columns):
-        left, right = on.edges(place)
+    for index, column in enumerate(columns):
+        left, right = on.edges(index)
         width, below = (right - left) * (1 - GAP), 0.0
         for name in names:
             value = column.get(name, 0.0)
@@ -94,14 +94,14 @@ def stacked(on: Scale, columns: Sequence[Mapping[str, float]], names: Sequence[s
 def line(on: Scale, name: str, values: Sequence[float | None]) -> Shape:
     """Return a line through the middles of columns, broken where there is no value."""
     parts, is_drawn = [], False
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         if value is None:
             is_drawn = False
             continue
-        left, right = on.edges(place)
+        left, right = on.edges(index)
         x, y = _n((left + right) / 2), _n(on.y(value))
         # A value between two gaps would be a line without a length.
-        is_alone = not is_drawn and (place + 1 == len(values) or values[place + 1] is None)
+        is_alone = not is_drawn and (index + 1 == len(values) or values[index + 1] is None)
         parts.append(
             f"M{_n(left)} {y}H{_n(right)}" if is_alone else f"{'L' if is_drawn else 'M'}{x} {y}"
         )
@@ -112,20 +112,20 @@ def line(on: Scale, name: str, values: Sequence[float | None]) -> Shape:
 def bands(on: Scale, names: Sequence[str | None]) -> list[Shape]:
     """Return a shape for each name that occurs: the columns that have it, in full height."""
     paths: dict[str, list[str]] = {}
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         if name is not None:
-            left, right = on.edges(place)
+            left, right = on.edges(index)
             paths.setdefault(name, []).append(f"M{_n(left)} 0H{_n(right)}V100H{_n(left)}z")
     return [Shape(name, "".join(path)) for name, path in sorted(paths.items())]
 
 
 def spots(on: Scale, titles: Sequence[str]) -> list[Spot]:
-    """Return the columns with what is told of them."""
-    found = []
-    for place, title in enumerate(titles):
-        left, right = on.edges(place)
-        found.append(Spot(percent(left), percent(right - left), title))
-    return found
+    """Return the columns with their titles."""
+    result = []
+    for index, title in enumerate(titles):
+        left, right = on.edges(index)
+        result.append(Spot(percent(left), percent(right - left), title))
+    return result
 
 
 def percent(value: float) -> str:
