@@ -1,6 +1,6 @@
 """The shop: the engine's first user.
 
 ``submission.place_order`` is the one way in, whichever door an order comes through;
-``workflows.py`` says what happens to it; ``agents/`` has one file per remote service;
-``sandbox/`` plays those services.
+``workflows/`` defines what happens to it; ``agents/`` has one file per remote service;
+``sandbox/`` simulates those services.
 """

@@ -9,13 +9,13 @@ from django.utils.translation import gettext as _
 
 
 class OfferChanged(Exception):
-    """What would be ordered is not what the buyer agreed to.  Nothing was stored."""
+    """The order differs from what the buyer agreed to.  Nothing was stored."""
 
     def __init__(self) -> None:
         super().__init__(_("Your basket or a price has changed. Please check the new total."))
 
 
 def agreement(lines: Iterable[tuple[str, int, Decimal]]) -> str:
-    """Return the hash of lines of sku, quantity and unit price, in whatever order they come."""
-    seen = sorted((sku, quantity, str(price)) for sku, quantity, price in lines)
-    return hashlib.sha256(json.dumps(seen).encode()).hexdigest()
+    """Return the hash of lines of sku, quantity and unit price, independent of their order."""
+    rows = sorted((sku, quantity, str(price)) for sku, quantity, price in lines)
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()

@@ -6,5 +6,5 @@ class OrdersConfig(AppConfig):
     verbose_name = "Shop"
 
     def ready(self) -> None:
-        # They register what incidents and figures say of orders; they need the models.
+        # They register alert kinds and metrics, and need the models.
         from orders import incidents, metrics  # noqa: F401

@@ -1,6 +1,6 @@
-"""The basket: what a visitor means to order, kept in the session until it is ordered.
+"""The basket: products and quantities in a visitor's session, until they are ordered.
 
-It promises nothing: stock is taken when the order is processed.
+It reserves nothing: stock is taken when the order is processed.
 """
 
 import uuid
@@ -22,12 +22,12 @@ ORDER_KEY = "basket_order_key"
 
 
 class BasketFull(Exception):
-    """One more would be more than a basket holds; the basket was not changed."""
+    """The basket has no room for more; it was not changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class BasketLine:
-    """One product of the basket at today's price."""
+    """A product in the basket at its current price."""
 
     product: Product
     quantity: int
@@ -38,7 +38,7 @@ class BasketLine:
 
     @property
     def problem(self) -> str:
-        """Say why this line could not be ordered now; empty when it could."""
+        """Return why this line cannot be ordered now; empty if it can."""
         if not self.product.is_listed:
             return _("This is no longer sold.")
         if self.product.stock == 0:
@@ -51,7 +51,7 @@ class BasketLine:
 
 
 class Basket:
-    """A visitor's basket: quantities by SKU, in the order they were put in."""
+    """A visitor's basket: quantities by SKU, in the order in which they were added."""
 
     def __init__(self, session: SessionBase) -> None:
         self._session = session
@@ -65,8 +65,8 @@ class Basket:
     def order_key(self) -> str:
         """The submission key of the order that this basket becomes.
 
-        Every page that orders it carries this one, so that two of them sent at the same moment
-        are one order: the key is unique in the order's own transaction.
+        Every checkout page of this basket carries it, so that two sent at the same moment become
+        one order: the key is unique in the order's own transaction.
         """
         key: str = self._session.setdefault(ORDER_KEY, str(uuid.uuid4()))
         return key
@@ -75,33 +75,33 @@ class Basket:
         return self._quantities.get(sku, 0)
 
     def add(self, sku: str, quantity: int) -> None:
-        """Put ``quantity`` more of a product in.  Raises ``BasketFull``."""
+        """Add ``quantity`` of a product.  Raises ``BasketFull``."""
         if sku not in self._quantities and len(self._quantities) >= MAX_LINES:
             raise BasketFull(
                 _("A basket holds at most %(limit)d different products.") % {"limit": MAX_LINES}
             )
-        wanted = self.quantity(sku) + quantity
-        if wanted > MAX_QUANTITY:
+        total = self.quantity(sku) + quantity
+        if total > MAX_QUANTITY:
             raise BasketFull(
                 _("You can order at most %(limit)d of one product.") % {"limit": MAX_QUANTITY}
             )
-        self._store({**self._quantities, sku: wanted})
+        self._store({**self._quantities, sku: total})
 
     def update(self, quantities: Mapping[str, int]) -> None:
         """Set the quantities of products that are in the basket; others are ignored."""
-        known = {sku: quantities[sku] for sku in self._quantities if sku in quantities}
-        self._store({**self._quantities, **known})
+        changes = {sku: quantities[sku] for sku in self._quantities if sku in quantities}
+        self._store({**self._quantities, **changes})
 
     def remove(self, sku: str) -> None:
         self._store({key: value for key, value in self._quantities.items() if key != sku})
 
     def ordered(self, key: str) -> None:
-        """Begin a new basket, where ``key`` made an order of this one."""
+        """Begin a new basket if ``key`` is this one's submission key."""
         if key == self._session.get(ORDER_KEY):
             self.clear()
 
     def clear(self) -> None:
-        """Begin a new basket, whose order is another."""
+        """Begin a new basket with a new submission key."""
         self._store({})
         del self._session[ORDER_KEY]
 
@@ -117,12 +117,12 @@ class Basket:
     def _store(self, quantities: dict[str, int]) -> None:
         self._quantities = quantities
         self._session[SESSION_KEY] = quantities
-        # Made with the basket: two pages that are opened at once would make two.
+        # Create the key with the basket: two pages opened at once would create two.
         _ = self.order_key
 
 
 def offer(lines: list[BasketLine]) -> str:
-    """Return the agreement that a buyer gives who is shown these lines."""
+    """Return the agreement of a buyer who is shown these lines."""
     return agreement((line.product.sku, line.quantity, line.product.price) for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""Correcting an order: its own columns follow what was changed in its process's input."""
+"""Applies edits of a process's input to its order's columns."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ COLUMNS = {
 
 
 def take_over(document: Mapping[str, Any], changed: Mapping[str, list[Any]]) -> None:
-    """Write changes of a process's input to its order, in the transaction that made them.
+    """Write changes of a process's input to its order, in the caller's transaction.
 
     ``changed`` is {path: [before, after]}.  Raises ``StateError`` for a value that the order
     cannot have.
@@ -29,7 +29,8 @@ def take_over(document: Mapping[str, Any], changed: Mapping[str, list[Any]]) -> 
         others = {field.name for field in order._meta.fields} - set(columns)
         order.clean_fields(exclude=others)
     except ValidationError as error:
-        said = "; ".join(f"{name}: {' '.join(what)}" for name, what in error.message_dict.items())
-        raise StateError(said) from None
+        fields = error.message_dict.items()
+        detail = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in fields)
+        raise StateError(detail) from None
     if columns:
         order.save(update_fields=list(columns))

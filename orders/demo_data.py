@@ -143,8 +143,8 @@ def _seed_products() -> int:
 def _seed_users() -> int:
     permissions = Permission.objects.filter(content_type__app_label__in=APPS)
     viewing = permissions.filter(codename__startswith="view_")
-    # Rows but routes are made and ended by the system alone, and records are never changed;
-    # everything else is for operators, with the permissions of actions yet to come.
+    # Only the system adds and deletes rows, except routes, and records never change; operators
+    # may do everything else, including actions that later versions add.
     operating = permissions.exclude(codename__regex=r"^(add|delete)_(?!route$)").exclude(
         codename__in=[f"change_{model}" for model in RECORDS]
     )
@@ -164,7 +164,7 @@ def _seed_group(name: str, permissions: QuerySet[Permission]) -> Group:
 
 
 def _seed_user(name: str, group: Group) -> bool:
-    """Add a staff user whose password is the name; one who exists is left as found."""
+    """Add a staff user whose password is the name; leave an existing one unchanged."""
     user, is_new = get_user_model().objects.get_or_create(
         username=name, defaults={"is_staff": True}
     )

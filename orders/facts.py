@@ -10,22 +10,22 @@ from workers.desk.admin.panel import Panel
 from workers.desk.management import process_report
 
 
-def customer(order: Order, shown: Panel) -> dict[str, str]:
-    """Return who an order is of, masked unless the process is shown unmasked."""
+def customer(order: Order, panel: Panel) -> dict[str, str]:
+    """Return an order's customer, masked unless the process is shown unmasked."""
     names = {"name": order.customer_name, "email": order.customer_email}
-    if shown.mask is UNMASKED:
+    if panel.mask is UNMASKED:
         return names
     return {name: masked(text) for name, text in names.items()}
 
 
-def facts(order: Order, shown: Panel, returns: Iterable[ReturnLine]) -> dict[str, Any]:
+def facts(order: Order, panel: Panel, returns: Iterable[ReturnLine]) -> dict[str, Any]:
     """Return an order with its steps, its whole journal and its returns."""
     return {
         "number": order.number,
         "id": str(order.public_id),
-        **process_report.facts(shown),
+        **process_report.facts(panel),
         "created_at": order.created_at.isoformat(),
         "total": str(order.total),
-        "customer": customer(order, shown),
+        "customer": customer(order, panel),
         "returns": [line.facts for line in returns],
     }

@@ -1,4 +1,4 @@
-"""What visitors type, checked: plain text of lengths that the tables can hold."""
+"""The shop's forms: plain text, in lengths that the tables can hold."""
 
 from typing import Any
 
@@ -27,12 +27,12 @@ def refuse_control_characters(text: str, *, keep: str = "") -> None:
 
 
 class PlainField(forms.CharField):
-    """Plain text in NFC; what nobody would see of it is nothing.
+    """Plain text in NFC; a text without visible characters counts as empty.
 
-    A text that is too long is said to be so: a browser that knows the length cuts it in silence.
+    Has no ``maxlength``: browsers would cut a text silently instead of reporting it as too long.
     """
 
-    #: Control characters that it may have.
+    #: Control characters that are allowed.
     keep = ""
     is_composed = True
 
@@ -65,7 +65,7 @@ class PlainEmailField(PlainField):
     """An e-mail address."""
 
     widget = forms.EmailInput
-    # The sign for kelvin would become a K, and the address somebody else's.
+    # NFC would turn the kelvin sign into a K, and the address into somebody else's.
     is_composed = False
 
     def clean(self, value: Any) -> str:
@@ -74,9 +74,9 @@ class PlainEmailField(PlainField):
 
 
 class AddForm(forms.Form):
-    """One product to put into the basket."""
+    """A product to add to the basket."""
 
-    #: As the product has it, whatever that is.
+    #: Exactly as the product has it.
     sku = forms.CharField(max_length=40, widget=forms.HiddenInput)
     quantity = forms.IntegerField(
         label=_("Quantity"),
@@ -93,7 +93,7 @@ class AddForm(forms.Form):
 
 
 class BasketForm(forms.Form):
-    """The quantities of all lines of a basket."""
+    """The quantities of a basket's lines."""
 
     def __init__(self, lines: list[BasketLine], data: QueryDict | None = None) -> None:
         super().__init__(data, prefix="quantity", label_suffix="")
@@ -112,8 +112,8 @@ class BasketForm(forms.Form):
 
 
 class CheckoutForm(forms.Form):
-    """Who orders, the basket's key, by which it is ordered once however often it is sent, and what
-    the page showed, which is what the buyer agrees to.
+    """The customer; the basket's key, so that repeated submissions make one order; and the
+    agreement of the buyer with what the page showed.
     """
 
     name = LineField(
@@ -132,7 +132,7 @@ class CheckoutForm(forms.Form):
     address = LinesField(
         label=_("Delivery address"),
         max_length=500,
-        error_messages={"required": _("Please enter where it shall go.")},
+        error_messages={"required": _("Please enter the delivery address.")},
         widget=forms.Textarea(attrs={"autocomplete": "street-address", "rows": 4}),
     )
     submission_key = forms.UUIDField(widget=forms.HiddenInput)
@@ -145,7 +145,7 @@ class CheckoutForm(forms.Form):
 
     @property
     def key(self) -> str | None:
-        """The submission key as it came, or None where it is no key."""
+        """The submitted key, or None if it is invalid."""
         try:
             key = self.fields["submission_key"].clean(self.data.get("submission_key"))
         except ValidationError:
@@ -163,7 +163,7 @@ class CheckoutForm(forms.Form):
         return self.cleaned_data
 
     def offer_again(self, offer: str, reason: str) -> None:
-        """Say why nothing was ordered, and ask the buyer to agree to what the page shows now."""
+        """Show why nothing was ordered, and ask the buyer to agree to the current offer."""
         self._show_again({"agreement": offer})
         self.add_error(None, reason)
 
@@ -172,7 +172,7 @@ class CheckoutForm(forms.Form):
 
 
 class MyOrdersForm(forms.Form):
-    """Whose orders to look up."""
+    """The address whose orders to look up."""
 
     email = PlainEmailField(
         label=_("E-mail"),

@@ -1,4 +1,4 @@
-"""What incidents say of the shop: what its orders are worth, and what its own alerts mean."""
+"""The shop's contribution to incidents: the totals of its orders, and its own alert kinds."""
 
 from collections.abc import Collection
 from decimal import Decimal
@@ -12,7 +12,7 @@ from workers import AlertKind, IncidentKind, Severity, register_alert_kind, regi
 
 @register_amounts
 def totals(process_ids: Collection[int]) -> dict[int, Decimal]:
-    """Return the totals of the orders of processes, and what returns give back."""
+    """Return the totals of orders and the refunds of returns, by process."""
     orders = Order.objects.filter(process__in=set(process_ids))
     return {
         **dict(orders.values_list("process_id", "total")),

@@ -1,7 +1,6 @@
-"""What must be true of orders and of the outside world, beside the engine's invariants.
+"""The shop's invariants about orders and the outside world, beside the engine's own.
 
-The sandbox's ledgers are the outside witness: every effect is in them, whatever our own
-rows say.
+The sandbox's ledgers are the outside witness: they record every effect, whatever our rows say.
 """
 
 from collections import Counter
@@ -35,20 +34,20 @@ EFFECTS = {
     "courier": ("book", "cancel"),
     "billing": ("issue", "void"),
 }
-#: The workflow's step -> the services of which one has its effect.
+#: The workflow's step -> the services, one of which has its effect.
 STEP_SERVICES = {
     "charge_payment": ("payment",),
     "book_shipment": ("shipping", "courier"),
     "issue_invoice": ("billing",),
 }
-#: Ended without its effects.
+#: Final states without effects.
 UNDONE = FINAL_PROCESS_STATES - {ProcessState.PROCESSED}
 
 IsOurs = Callable[[int], bool]
-#: The effects that stand, by service and order.
+#: Numbers of effects that were not undone, by service and order.
 Standing = Mapping[str, Counter[int]]
 
-#: What is checked of our own rows, and what with the ledgers as well.
+#: Invariants of our own rows, and those that need the ledgers as well.
 OWN_NAMES = ("order_has_process", "stock_is_reserved_once")
 NAMES = (
     *OWN_NAMES,
@@ -62,7 +61,7 @@ NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class Ledgers:
-    """What the remote services remember, by service: lists of effects."""
+    """The remote services' records: effects, and how often each fault struck, by service."""
 
     effects: dict[str, list[dict[str, Any]]]
     faults: dict[str, dict[str, int]]
@@ -81,7 +80,7 @@ class Ledgers:
         )
 
     def standing(self, service: str) -> Counter[int]:
-        """Count each order's effects at a service that were not undone."""
+        """Count the effects at a service that were not undone, by order."""
         forward, undo = EFFECTS[service]
         counts: Counter[int] = Counter()
         for effect in self.effects[service]:
@@ -92,7 +91,7 @@ class Ledgers:
         return counts
 
     def duplicates(self) -> list[tuple[str, int, int]]:
-        """Return (service, order, effects) wherever more than one effect stands."""
+        """Return (service, order, effects) for each order with more than one effect."""
         return [
             (service, order, count)
             for service in EFFECTS
@@ -102,18 +101,18 @@ class Ledgers:
 
 
 def violations(ledgers: Ledgers | None, numbers: Collection[int] | None = None) -> list[Violation]:
-    """Return every row that breaks an invariant; without ledgers, of our own rows only.
+    """Return every row that breaks an invariant; without ledgers, only those of our own rows.
 
-    ``numbers`` restricts the check to these orders, where the database is older than the
-    ledgers and holds orders that they cannot know.
+    ``numbers`` restricts the check to these orders, for a database that is older than the ledgers
+    and has orders that they do not know.
     """
-    return [broken for result in check(ledgers, numbers) for broken in result.violations]
+    return [violation for result in check(ledgers, numbers) for violation in result.violations]
 
 
 def check(
     ledgers: Ledgers | None,
     numbers: Collection[int] | None = None,
-    progress: Progress = lambda name, done, of: None,
+    progress: Progress = lambda name, count, total: None,
     *,
     seconds: float = STATEMENT_SECONDS,
 ) -> Iterator[Result]:
@@ -121,15 +120,15 @@ def check(
     is_ours: IsOurs = (lambda number: True) if numbers is None else frozenset(numbers).__contains__
     processes = slices("workers_process", "id")
     yield check_one("order_has_process", _unowned_processes, processes, progress, seconds)
-    looks: dict[str, Look] = {"stock_is_reserved_once": partial(_stock, is_ours)}
+    looks: dict[str, Look] = {"stock_is_reserved_once": partial(_wrong_reservations, is_ours)}
     if ledgers is not None:
-        known = {name: ledgers.standing(name) for name in EFFECTS}
+        standing = {name: ledgers.standing(name) for name in EFFECTS}
         looks |= {
-            "effects_happen_once": partial(_doubled, ledgers, is_ours),
-            "processed_means_done": partial(_effects_that_are_missing, known, is_ours),
-            "money_adds_up": partial(_money, ledgers, is_ours),
-            "undone_means_undone": partial(_effects_that_remain, known, is_ours),
-            "returned_means_refunded": partial(_refunds_that_are_missing, known, is_ours),
+            "effects_happen_once": partial(_duplicate_effects, ledgers, is_ours),
+            "processed_means_done": partial(_missing_effects, standing, is_ours),
+            "money_adds_up": partial(_wrong_charges, ledgers, is_ours),
+            "undone_means_undone": partial(_remaining_effects, standing, is_ours),
+            "returned_means_refunded": partial(_missing_refunds, standing, is_ours),
         }
     orders = slices("orders_order", "number")
     for name, look in looks.items():
@@ -139,40 +138,40 @@ def check(
 def _unowned_processes(first: int, last: int) -> list[Violation]:
     says = "An order and its process exist together or not at all."
     owned = Order.objects.filter(process=OuterRef("pk"))
-    some = Process.objects.filter(workflow="fulfilment", pk__range=(first, last))
+    processes = Process.objects.filter(workflow="fulfilment", pk__range=(first, last))
     return [
         Violation("order_has_process", says, process.subject, "a process without its order")
-        for process in some.filter(~Exists(owned)).defer("input")
+        for process in processes.filter(~Exists(owned)).defer("input")
     ]
 
 
-def _stock(is_ours: IsOurs, first: int, last: int) -> list[Violation]:
+def _wrong_reservations(is_ours: IsOurs, first: int, last: int) -> list[Violation]:
     says = "What was reserved is what the orders' processed steps say, once each."
-    returned = _returned(first, last)
+    returned = _returned_orders(first, last)
     reserved = Reservation.objects.filter(released_at=None, order__number__range=(first, last))
     by_order = dict(reserved.values_list("order_id").annotate(n=Sum("quantity")))
-    # What was done by hand may be anything.
-    done = Step.objects.filter(
+    # Steps done by hand may have reserved anything.
+    done_steps = Step.objects.filter(
         process=OuterRef("process"), name="reserve_stock", state="processed", is_by_hand=False
     )
-    orders = Order.objects.filter(Exists(done), number__range=(first, last))
-    wanted = dict(orders.values_list("number").annotate(n=Sum("lines__quantity")))
+    orders = Order.objects.filter(Exists(done_steps), number__range=(first, last))
+    ordered = dict(orders.values_list("number").annotate(n=Sum("lines__quantity")))
     return [
         Violation(
             "stock_is_reserved_once",
             says,
             f"Order {number}",
-            f"reserved {by_order.get(number, 0)}, ordered {wanted[number]}",
+            f"reserved {by_order.get(number, 0)}, ordered {ordered[number]}",
         )
-        for number in sorted(wanted)
+        for number in sorted(ordered)
         if is_ours(number)
         and number not in returned
-        and wanted[number] is not None
-        and by_order.get(number, 0) != wanted[number]
+        and ordered[number] is not None
+        and by_order.get(number, 0) != ordered[number]
     ]
 
 
-def _doubled(ledgers: Ledgers, is_ours: IsOurs, first: int, last: int) -> list[Violation]:
+def _duplicate_effects(ledgers: Ledgers, is_ours: IsOurs, first: int, last: int) -> list[Violation]:
     says = "No service has more than one effect per order that was not undone."
     return [
         Violation("effects_happen_once", says, f"Order {order}", f"{service}: {count} effects")
@@ -181,29 +180,27 @@ def _doubled(ledgers: Ledgers, is_ours: IsOurs, first: int, last: int) -> list[V
     ]
 
 
-def _effects_that_are_missing(
-    known: Standing, is_ours: IsOurs, first: int, last: int
-) -> list[Violation]:
+def _missing_effects(standing: Standing, is_ours: IsOurs, first: int, last: int) -> list[Violation]:
     says = "A processed step's effect is in the ledger, unless a person did it."
-    found = []
-    returned = _returned(first, last)
+    broken = []
+    returned = _returned_orders(first, last)
     for step_name, services in STEP_SERVICES.items():
-        # While a process is being undone its effects go before its rows say so.
-        done = Step.objects.filter(
+        # While a process is being undone, its effects disappear before its rows say so.
+        done_steps = Step.objects.filter(
             ~Exists(Step.objects.filter(undoes=OuterRef("pk"), state__in=LIVE_STEP_STATES)),
             process=OuterRef("process"),
             name=step_name,
             state="processed",
         ).exclude(process__state="compensating")
-        orders = Order.objects.filter(Exists(done), number__range=(first, last)).annotate(
-            is_by_hand=Exists(done.filter(is_by_hand=True))
+        orders = Order.objects.filter(Exists(done_steps), number__range=(first, last)).annotate(
+            is_by_hand=Exists(done_steps.filter(is_by_hand=True))
         )
         for number, is_by_hand in orders.values_list("number", "is_by_hand"):
-            # By hand alone, or after a call that the service has carried out after all.
+            # Done by hand only, or after a call that the service carried out after all.
             may_be = {0, 1} if number in returned or is_by_hand else {1}
-            count = sum(known[service][number] for service in services)
+            count = sum(standing[service][number] for service in services)
             if is_ours(number) and count not in may_be:
-                found.append(
+                broken.append(
                     Violation(
                         "processed_means_done",
                         says,
@@ -211,29 +208,27 @@ def _effects_that_are_missing(
                         f"{step_name}: {count} effects",
                     )
                 )
-    return found
+    return broken
 
 
-def _returned(first: int, last: int) -> frozenset[int]:
-    """Return those of some orders whose return has begun."""
-    begun = Process.objects.filter(
+def _returned_orders(first: int, last: int) -> frozenset[int]:
+    """Return the numbers in a range of orders whose return has begun."""
+    returns = Process.objects.filter(
         workflow="return", input__order__gte=first, input__order__lte=last
     )
-    return frozenset(begun.values_list("input__order", flat=True))
+    return frozenset(returns.values_list("input__order", flat=True))
 
 
-def _refunds_that_are_missing(
-    known: Standing, is_ours: IsOurs, first: int, last: int
-) -> list[Violation]:
+def _missing_refunds(standing: Standing, is_ours: IsOurs, first: int, last: int) -> list[Violation]:
     says = "What was returned is paid back and in stock again, once."
-    done = Process.objects.filter(
+    returns = Process.objects.filter(
         workflow="return",
         state=ProcessState.PROCESSED,
         input__order__gte=first,
         input__order__lte=last,
     )
-    charges = known["payment"]
-    out = frozenset(
+    charges = standing["payment"]
+    reserved = frozenset(
         Reservation.objects.filter(
             released_at=None, order__number__range=(first, last)
         ).values_list("order_id", flat=True)
@@ -243,14 +238,14 @@ def _refunds_that_are_missing(
             "returned_means_refunded",
             says,
             f"Order {number}",
-            f"{charges[number]} charges stand, stock is {'out' if number in out else 'back'}",
+            f"{charges[number]} charges stand, stock is {'out' if number in reserved else 'back'}",
         )
-        for number in done.values_list("input__order", flat=True)
-        if is_ours(number) and (charges[number] != 0 or number in out)
+        for number in returns.values_list("input__order", flat=True)
+        if is_ours(number) and (charges[number] != 0 or number in reserved)
     ]
 
 
-def _money(ledgers: Ledgers, is_ours: IsOurs, first: int, last: int) -> list[Violation]:
+def _wrong_charges(ledgers: Ledgers, is_ours: IsOurs, first: int, last: int) -> list[Violation]:
     says = "What stands as charged is the total of the orders whose payment may be charged."
     charged: dict[int, Decimal] = {}
     for effect in ledgers.effects["payment"]:
@@ -267,8 +262,8 @@ def _money(ledgers: Ledgers, is_ours: IsOurs, first: int, last: int) -> list[Vio
     ]
 
 
-def _effects_that_remain(
-    known: Standing, is_ours: IsOurs, first: int, last: int
+def _remaining_effects(
+    standing: Standing, is_ours: IsOurs, first: int, last: int
 ) -> list[Violation]:
     says = "An undone order has no effect left at any service."
     undone = Order.objects.filter(process__state__in=UNDONE, number__range=(first, last))
@@ -276,6 +271,6 @@ def _effects_that_remain(
         Violation("undone_means_undone", says, f"Order {number}", f"{service}: {counts[number]}")
         for number in undone.values_list("number", flat=True)
         if is_ours(number)
-        for service, counts in known.items()
+        for service, counts in standing.items()
         if counts[number] != 0
     ]

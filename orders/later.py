@@ -1,8 +1,8 @@
-"""Work that a web process does after it has answered: mail, above all.
+"""Work that a web process does after it has answered, above all mail.
 
-How long an answer takes then tells nothing of what there was to do. Work waits in memory, in a
-queue with a bound: whoever asks is told when that is full, what fails is tried again, and what is
-given up or lost at the end of the process is in the log.
+So the time of an answer does not reveal what there was to do. Work waits in a bounded queue in
+memory: a full queue is reported to the caller, failures are retried, and work that is given up, or
+lost when the process ends, is logged.
 """
 
 import atexit
@@ -20,16 +20,16 @@ from django.db import close_old_connections, connection
 log = logging.getLogger(__name__)
 
 MOST_WAITING = 100
-#: By then the answer has left: what is done in this thread slows no request that asked for it.
+#: By then the answer is sent: this thread does not slow the request that put the work.
 DELAY_SECONDS = 1.0
 TRIES = 3
 RETRY_SECONDS = 30.0
-#: How long a process that ends goes on with what waits.
+#: How long an ending process continues with waiting work.
 END_SECONDS = 5.0
 
 
 class Full(Exception):
-    """As much waits as may."""
+    """The queue is full."""
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class _Work:
 
 
 class Later:
-    """A thread that does one thing after the other; it begins with the first."""
+    """A queue with one worker thread, which starts with the first work."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Later:
         self._thread: threading.Thread | None = None
 
     def put(self, name: str, do: Callable[[], object]) -> None:
-        """Have something done soon. Raises ``Full``; never waits."""
+        """Queue work. Raises ``Full``; never blocks."""
         self._queue(_Work(name, do, time.monotonic() + self._delay))
         with self._lock:
             if self._thread is None:
@@ -67,7 +67,7 @@ class Later:
                 atexit.register(self.end)
 
     def end(self, seconds: float = END_SECONDS) -> None:
-        """Do what waits, for some seconds; what is left then is counted in the log."""
+        """Finish waiting work for up to ``seconds``; log how much is left then."""
         self._ending.set()
         if self._thread is not None:
             self._thread.join(seconds)
@@ -107,7 +107,7 @@ class Later:
             if not is_over:
                 self._again(work)
         finally:
-            # The next may be hours away.
+            # The next work may be hours away.
             connection.close()
 
     def _again(self, work: _Work) -> None:
@@ -119,11 +119,11 @@ class Later:
 
 
 @cache
-def _of_process(pid: int) -> Later:
-    """Return the queue of this process: a forked one has its parent's object and no thread."""
+def _of_pid(pid: int) -> Later:
+    """Return the queue of a process: a fork would inherit its parent's queue, but no thread."""
     return Later()
 
 
 def put(name: str, do: Callable[[], object]) -> None:
-    """Have something done soon by this process. Raises ``Full``; never waits."""
-    _of_process(os.getpid()).put(name, do)
+    """Queue work in this process. Raises ``Full``; never blocks."""
+    _of_pid(os.getpid()).put(name, do)

@@ -1,4 +1,4 @@
-"""What an operator changes of a message before it is replayed.  Pure."""
+"""Corrections of a message before it is replayed.  Pure."""
 
 import copy
 import json
@@ -9,7 +9,7 @@ from typing import Any
 from workers.http import strict_json
 
 MISSING = object()
-#: What an order has beside its lines, as paths of a message.
+#: Paths of an order's values other than its lines.
 TEXTS = (
     *("customer.name", "customer.email", "customer.address"),
     *("reference", "reply_to", "callback_url"),
@@ -20,7 +20,7 @@ KNOWN["customer"] = {"name", "email", "address"}
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A message as it is to be read instead of what came."""
+    """The body and message id to read instead of the original ones."""
 
     body: bytes
     message_id: str
@@ -28,7 +28,7 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One value, before and after; ``MISSING`` where there is none."""
+    """One value before and after; ``MISSING`` if there is none."""
 
     path: str
     before: Any
@@ -36,31 +36,31 @@ class Change:
 
 
 def at(document: Any, path: str) -> Any:
-    """Return the value at a dotted path; ``MISSING`` where there is none."""
+    """Return the value at a dotted path; ``MISSING`` if there is none."""
     for name in path.split("."):
         document = document.get(name, MISSING) if isinstance(document, dict) else MISSING
     return document
 
 
 def put(document: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document with other values at dotted paths; ``MISSING`` takes one away."""
+    """Return a document with new values at dotted paths; ``MISSING`` removes one."""
     after: dict[str, Any] = copy.deepcopy(document)
     for path, value in values.items():
-        *above, name = path.split(".")
-        place = after
-        for part in above:
-            if not isinstance(place.get(part), dict):
-                place[part] = {}
-            place = place[part]
+        *parents, name = path.split(".")
+        parent = after
+        for part in parents:
+            if not isinstance(parent.get(part), dict):
+                parent[part] = {}
+            parent = parent[part]
         if value is MISSING:
-            place.pop(name, None)
+            parent.pop(name, None)
         else:
-            place[name] = value
+            parent[name] = value
     return after
 
 
 def unknown(document: Any) -> list[str]:
-    """Return the paths of what no order has."""
+    """Return the paths of fields that no order has."""
     paths = []
     for above, names in KNOWN.items():
         part = at(document, above) if above else document
@@ -70,7 +70,7 @@ def unknown(document: Any) -> list[str]:
 
 
 def diff(before: Any, after: Any) -> list[Change]:
-    """Return what is different between two documents, value by value, in the order of paths."""
+    """Return the differences between two documents, value by value, in the order of paths."""
     old, new = dict(_leaves(before)), dict(_leaves(after))
     return [
         Change(path, old.get(path, MISSING), new.get(path, MISSING))
@@ -80,7 +80,7 @@ def diff(before: Any, after: Any) -> list[Change]:
 
 
 def diff_of_message(before: Any, after: Any, kept_id: str, message_id: str) -> list[Change]:
-    """Return what is different between two messages; what was no JSON is one value."""
+    """Return the differences between two messages; a body that is not JSON is one value."""
     if MISSING in (before, after) and before is not after:
         changes = [Change("", before, after)]
     else:
@@ -91,7 +91,7 @@ def diff_of_message(before: Any, after: Any, kept_id: str, message_id: str) -> l
 
 
 def value_of(body: bytes) -> Any:
-    """Return what a body says; ``MISSING`` where it is no JSON that we read."""
+    """Return the JSON value of a body; ``MISSING`` if it is not strict JSON."""
     try:
         return strict_json.read(body)
     except strict_json.BadJson:
@@ -99,7 +99,7 @@ def value_of(body: bytes) -> Any:
 
 
 def in_words(value: Any) -> str:
-    """Return a value to be read: a text as it is, anything else as JSON."""
+    """Return a value for people: a string as it is, anything else as JSON."""
     if value is MISSING:
         return ""
     return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
@@ -119,12 +119,12 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _text(value: Any) -> str:
-    # 1, 1.0 and true are three things.
+    # Unlike ``==``, this tells 1, 1.0 and true apart.
     return "" if value is MISSING else json.dumps(value)
 
 
 def lines_as_text(lines: Any) -> str:
-    """Return the lines of an order to be edited, each as its sku and quantity; else as JSON."""
+    """Return an order's lines for editing, each as its sku and quantity; else as JSON."""
     if lines is MISSING:
         return ""
     rows = []
@@ -139,7 +139,7 @@ def lines_as_text(lines: Any) -> str:
 
 
 def lines_of_text(text: str) -> Any:
-    """Return the lines that were typed; raises ``ValueError`` with what is wrong."""
+    """Parse edited lines; raise ``ValueError`` with the line that is wrong."""
     if text.lstrip()[:1] in ("[", "{", '"'):
         return json.loads(text)
     lines = []

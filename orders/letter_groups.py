@@ -1,4 +1,4 @@
-"""Dead letters of one reason and one client: what one answer, or one correction, deals with."""
+"""Groups of open dead letters with the same cause and client, which one action can resolve."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,19 +13,19 @@ from orders.models import DeadLetter
 #: Groups that are shown, the largest first: strangers can make up names.
 MOST = 100
 LONGEST = 200
-#: A number, an id or a quoted value is one message's own.
+#: Numbers, ids and quoted values differ between messages of one cause.
 _OWN = re.compile(r"'[^']*'|\"[^\"]*\"|[\w-]*\d[\w-]*(?:[.,:]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Open dead letters that are alike."""
+    """Open dead letters of the same cause and sender."""
 
-    #: The oldest of them, by which the group is named.
+    #: The oldest letter's key, which names the group.
     pk: int
     cause: str
     client: str
-    #: Who is proven to have sent them; empty where nobody is.
+    #: The proven sender; empty if there is none.
     sender: str
     count: int
     first: datetime
@@ -36,21 +36,21 @@ class Group:
         return bool(self.sender)
 
     @property
-    def said_by(self) -> str:
-        """Return who sent them, for people; the mark comes first, for the name may be anything."""
+    def sender_label(self) -> str:
+        """Return the sender for people; the mark comes first, because any name can be claimed."""
         if not self.client:
             return "nobody"
         return self.client if self.is_proven else f"unproven {self.client}"
 
 
 def cause_of(reasons: Iterable[Mapping[str, str]]) -> str:
-    """Return what is wrong with a message, without what is its own: equal for those alike."""
-    said = (_OWN.sub("#", f"{one['field']} {one['problem']}") for one in reasons)
-    return storable("; ".join(dict.fromkeys(said)), LONGEST)
+    """Return the problems of a message without its own values: equal within a group."""
+    texts = (_OWN.sub("#", f"{reason['field']} {reason['problem']}") for reason in reasons)
+    return storable("; ".join(dict.fromkeys(texts)), LONGEST)
 
 
 def read(limit: int = MOST) -> list[Group]:
-    """Return the groups of the open dead letters, the largest first: one pass of an index."""
+    """Return the groups of open dead letters, largest first, in one pass of an index."""
     rows = (
         DeadLetter.objects.filter(state=DeadLetter.State.OPEN)
         .order_by()
@@ -70,8 +70,8 @@ def read(limit: int = MOST) -> list[Group]:
 
 
 def like(pk: int) -> QuerySet[DeadLetter]:
-    """Return the open dead letters that are like one, itself included where it is open."""
-    one = DeadLetter.objects.filter(pk=pk).values("cause", "client", "sender").first()
-    if one is None:
+    """Return the open dead letters in the group of a letter, including itself if it is open."""
+    letter = DeadLetter.objects.filter(pk=pk).values("cause", "client", "sender").first()
+    if letter is None:
         return DeadLetter.objects.none()
-    return DeadLetter.objects.filter(state=DeadLetter.State.OPEN, **one)
+    return DeadLetter.objects.filter(state=DeadLetter.State.OPEN, **letter)

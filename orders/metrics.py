@@ -1,11 +1,11 @@
-"""Figures of the shop's own for Prometheus."""
+"""The shop's own metrics for Prometheus."""
 
 from orders.models import DeadLetter
 from workers.desk.metrics import register_gauge
 
 
 def open_dead_letters() -> int:
-    """Return how many messages of the submission queue wait for a person."""
+    """Return the number of open dead letters."""
     return DeadLetter.objects.filter(state=DeadLetter.State.OPEN).count()
 
 

@@ -1,4 +1,4 @@
-"""Order numbers: one is taken before the order's row exists, for its process to carry."""
+"""Order numbers, taken before the order's row exists, because its process carries the number."""
 
 from django.db import connection
 
@@ -9,7 +9,7 @@ def next_order_number() -> int:
     """Take the next order number; must run inside the transaction that stores the order.
 
     PostgreSQL: from the column's own sequence, so a rolled-back order leaves a gap.
-    SQLite: one past the highest ever used, which the IMMEDIATE transaction keeps ours.
+    SQLite: one past the highest ever used, which the IMMEDIATE transaction reserves.
     """
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -21,20 +21,20 @@ def next_order_number() -> int:
 
 
 def skip_to(number: int) -> bool:
-    """Have no order below ``number`` be made any more.  False: that is so already.
+    """Move the next order number up to ``number``.  False: it is that high already.
 
-    PostgreSQL: waits for orders that are being stored, and needs the owner of the sequence.
+    PostgreSQL: waits for orders that are being stored, and must run as the sequence's owner.
     """
     with durable("numbers.skip_to"), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("SELECT pg_get_serial_sequence('orders_order', 'number')")
             sequence = cursor.fetchone()[0]
-            # Its name comes from the database itself.
+            # The name comes from the database itself.
             cursor.execute(f"SELECT last_value, is_called FROM {sequence}")
             last, is_called = cursor.fetchone()
             if last + is_called >= number:
                 return False
-            # Unlike setval it is rolled back with what the caller writes beside it.
+            # Unlike setval, this is rolled back with the caller's transaction.
             cursor.execute(f"ALTER SEQUENCE {sequence} RESTART WITH {number:d}")
             return True
         cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'orders_order'")

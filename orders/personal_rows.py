@@ -1,4 +1,4 @@
-"""What the shop keeps of a customer: the columns of orders, and messages that became none."""
+"""The shop's personal data of a customer: columns of orders, and dead letters."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,10 +10,10 @@ from orders.models import DeadLetter, Order, Return
 from workers import PersonalRows, register_personal_rows
 from workers.models import Journal
 
-#: The columns of an order that say who the customer is.
+#: The columns of an order that identify the customer.
 COLUMNS = ("customer_name", "customer_email", "customer_address")
 
-#: What stands there once it is erased.
+#: The value of an erased column.
 ERASED = "***"
 
 
@@ -60,28 +60,28 @@ class DeadLetters(PersonalRows):
         ]
 
     def erase_of_person(self, email: str) -> int:
-        # Locked: somebody may be opening one of them.
+        # Locked: an operator may be reopening one of them.
         letters = DeadLetter.objects.filter(pk__in=[letter.pk for letter in _letters(email)])
         closed = letters.select_for_update().exclude(state=DeadLetter.State.OPEN)
-        over = list(closed.values_list("pk", flat=True))
-        # Why somebody acted on them may name the person.
-        acts = Journal.objects.filter(event__startswith="dead_letter_", detail__letter__in=over)
+        ids = list(closed.values_list("pk", flat=True))
+        # The reasons of actions may name the person.
+        acts = Journal.objects.filter(event__startswith="dead_letter_", detail__letter__in=ids)
         for row in acts:
             Journal.objects.filter(pk=row.pk).update(detail={**row.detail, "reason": ERASED})
         LogEntry.objects.filter(
             content_type=ContentType.objects.get_for_model(DeadLetter),
-            object_id__in=[str(pk) for pk in over],
+            object_id__in=[str(pk) for pk in ids],
         ).update(change_message=ERASED, object_repr=ERASED)
-        return DeadLetter.objects.filter(pk__in=over).delete()[0]
+        return DeadLetter.objects.filter(pk__in=ids).delete()[0]
 
 
 def _letters(email: str) -> list[DeadLetter]:
-    """Return the messages that mention an address; their bodies are bytes, which no index reads."""
-    wanted = email.casefold()
+    """Return the dead letters that mention an address, by a full scan: bodies have no index."""
+    address = email.casefold()
     return [
         letter
         for letter in DeadLetter.objects.order_by("pk").iterator(chunk_size=200)
-        if wanted in _text(letter).casefold()
+        if address in _text(letter).casefold()
     ]
 
 

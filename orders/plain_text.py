@@ -1,4 +1,4 @@
-"""What strangers write, as we keep it: composed, visible, and in the order in which it is read."""
+"""Texts of strangers: composed, visible, and without characters that change the direction."""
 
 import re
 import unicodedata
@@ -7,37 +7,37 @@ from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
 from django.utils.translation import gettext_lazy as _
 
-# As parts of a class of characters, for the patterns of the API's description, too.
-#: Control characters, and those that turn the direction of what follows them.
+# Parts of a character class, also for patterns in the API's description.
+#: Control characters, including those that change the direction of text.
 CONTROL = r"\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
-#: Characters that nobody sees, beside spaces.
+#: Invisible characters besides spaces.
 UNSEEN = (
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u2065"
     r"\u206a-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0"
 )
 CONTROL_CHARACTERS = re.compile(f"[{CONTROL}]")
 VISIBLE = re.compile(rf"[^\s{UNSEEN}{CONTROL}]")
-#: Letters and signs as East Asian keyboards write them, and the plain ones.
+#: Full-width letters and signs of East Asian keyboards -> the plain ones.
 FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-#: One of this machine is none that a mail reaches.
+#: Without localhost, which no mail reaches.
 _is_email = EmailValidator(allowlist=[])
 
 
 def composed(text: str) -> str:
-    """Return a text in NFC: what looks the same is the same, and is found."""
+    """Return a text in NFC, so that texts that look the same are equal."""
     normal = unicodedata.normalize("NFC", text)
-    # One that would be longer than what was measured stays as it is.
+    # Unchanged if NFC is longer: the length was checked already.
     return normal if len(normal) <= len(text) else text
 
 
 def is_visible(text: str) -> bool:
-    """Say whether a reader sees anything of a text."""
+    """Say whether a text has any visible character."""
     return VISIBLE.search(text) is not None
 
 
 def email(text: str) -> str:
-    """Return a mail address as it is sent to; raise ``ValidationError`` with what is wrong."""
-    # What else looks alike is somebody else's address.
+    """Return the mail address to send to; raise ``ValidationError`` with what is wrong."""
+    # Any other look-alike is a different address.
     address = text.translate(FULL_WIDTH).strip()
     name, at, _domain = address.rpartition("@")
     if at and name and not name.isascii():

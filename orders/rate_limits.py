@@ -1,4 +1,4 @@
-"""Limits on what strangers may ask for: counted in rows, so that all processes count as one."""
+"""Rate limits for anonymous visitors, counted in rows that all processes share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from workers import durable
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How often within a period something may be asked for."""
+    """How many requests are allowed in a period of ``seconds``."""
 
     name: str
     most: int
@@ -22,15 +22,15 @@ class Limit:
 
 
 def first_exceeded(
-    counted: Sequence[tuple[Limit, str]], now: datetime | None = None
+    limits: Sequence[tuple[Limit, str]], now: datetime | None = None
 ) -> Limit | None:
-    """Count one question under each limit for its subject; return the first that is exceeded.
+    """Count a request under each limit for its subject; return the first that is exceeded.
 
-    What comes after that one is not counted: with the limit on all together first, strangers make
-    no more rows in a period than that limit allows.
+    Later limits are not counted then: with the limit on all visitors first, strangers create no
+    more rows in a period than it allows.
     """
     at = now or timezone.now()
-    for limit, subject in counted:
+    for limit, subject in limits:
         if _count(limit, subject, at) > limit.most:
             return limit
     return None
@@ -44,7 +44,7 @@ def _count(limit: Limit, subject: str, at: datetime) -> int:
         RateCount.objects.bulk_create(
             [RateCount(key=key, period=period, count=0, ends_at=ends_at)], ignore_conflicts=True
         )
-        # One statement: two processes that count at once both count.
+        # One statement, so that no concurrent count is lost.
         RateCount.objects.filter(key=key).update(
             count=Case(When(period=period, then=F("count") + 1), default=Value(1)),
             period=period,

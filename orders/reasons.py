@@ -1,14 +1,14 @@
-"""Why something that was sent is refused: field by field, the same words at every door."""
+"""Reasons of refusals, field by field, in the same words for the HTTP API and the queue."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from orders.schemas import FieldProblem
 
-#: More than these help nobody.
+#: Reasons that are listed at most.
 MOST = 50
 LONGEST_PATH = 200
-#: What a model's refusals are called to others: its own words name our classes and how it works.
+#: Replaces Pydantic's messages, which would name our classes.
 _WORDS = {
     **dict.fromkeys(
         ("model_type", "model_attributes_type", "dict_type", "dataclass_type"), "must be an object"
@@ -28,35 +28,35 @@ _WORDS = {
 
 
 class Refused(Exception):
-    """What was sent cannot be taken: ``reasons`` says why, each with its field."""
+    """A submission is refused: ``reasons`` says why, each with its field."""
 
     def __init__(self, reasons: list[FieldProblem]) -> None:
-        super().__init__("; ".join(f"{one.field}: {one.problem}" for one in reasons))
+        super().__init__("; ".join(f"{reason.field}: {reason.problem}" for reason in reasons))
         self.reasons = reasons
 
 
 def because(field: str, problem: str) -> FieldProblem:
-    """Return one reason."""
+    """Return a reason."""
     return FieldProblem(field=field, problem=problem)
 
 
 def of_model(errors: Iterable[Any]) -> list[FieldProblem]:
-    """Return what a model found wrong."""
-    return [because(path(one["loc"]), said(one)) for one in list(errors)[:MOST]]
+    """Return the reasons of a Pydantic model's errors."""
+    return [because(path(error["loc"]), sentence(error)) for error in list(errors)[:MOST]]
 
 
 def of_fields(errors: dict[str, str]) -> list[FieldProblem]:
-    """Return what the shop found wrong."""
+    """Return the reasons of the shop's own errors by field."""
     return [because(field, problem) for field, problem in list(errors.items())[:MOST]]
 
 
 def path(where: Iterable[Any]) -> str:
-    """Return where a field stands, as in ``lines.0.sku``."""
+    """Return a field's path, such as ``lines.0.sku``."""
     return ".".join(str(part) for part in where)[:LONGEST_PATH] or "body"
 
 
-def said(error: Any) -> str:
-    """Return what a model says of a field, fit to follow the field's name."""
+def sentence(error: Any) -> str:
+    """Return the message of a model's error, worded to follow the field's name."""
     words = _WORDS.get(error.get("type"))
     if words is not None:
         return words.format(**error.get("ctx", {}))

@@ -1,4 +1,4 @@
-"""What the shop keeps for how long, beside the engine's own."""
+"""Retention of the shop's rows, beside the engine's own."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -16,17 +16,17 @@ from workers.operate.retention import Pruner, register
 def resolved_letters(now: datetime | None = None) -> QuerySet[DeadLetter]:
     """Return the dead letters that were replayed or discarded long ago."""
     before = (now or timezone.now()) - timedelta(days=sas.keep_resolved_days)
-    # An open one has no such instant.
+    # Open letters have no resolved_at.
     return DeadLetter.objects.filter(resolved_at__lt=before)
 
 
 def over_sessions(now: datetime | None = None) -> QuerySet[Session]:
-    """Return the visits to the shop that are over, with their baskets."""
+    """Return the expired sessions of visitors, which hold their baskets."""
     return Session.objects.filter(expire_date__lt=now or timezone.now())
 
 
 def old_orders(now: datetime | None = None) -> QuerySet[Order]:
-    """Return the orders that ended long ago, as did everything that was sent back of them."""
+    """Return the orders that ended long ago, together with all their returns."""
     before = (now or timezone.now()) - timedelta(days=sas.keep_processes_days)
     late = Return.objects.filter(order=OuterRef("pk")).exclude(process__finished_at__lt=before)
     return Order.objects.filter(
@@ -35,16 +35,16 @@ def old_orders(now: datetime | None = None) -> QuerySet[Order]:
 
 
 def prune_orders(limit: int, now: datetime | None = None) -> Iterator[int]:
-    """Delete old orders, with their lines and returns; yield how many each time.
+    """Delete old orders with their lines and returns; yield the number after each batch.
 
-    Their processes go after them.  An order's submission key is forgotten with it.
+    Their processes are pruned afterwards.  An order's submission key is forgotten with it.
     """
     while True:
         with durable("retention.prune_orders"):
-            # Their processes are locked: none begins again meanwhile.
-            found = old_orders(now).select_for_update(of=("process",), skip_locked=True)
-            found = found.select_related("process").only("process__state")
-            orders = list(found.order_by("process__finished_at")[:limit])
+            # Lock the processes, so that none is restarted meanwhile.
+            rows = old_orders(now).select_for_update(of=("process",), skip_locked=True)
+            rows = rows.select_related("process").only("process__state")
+            orders = list(rows.order_by("process__finished_at")[:limit])
             Order.objects.filter(pk__in=[order.pk for order in orders]).delete()
         yield len(orders)
         if len(orders) < limit:
@@ -52,46 +52,46 @@ def prune_orders(limit: int, now: datetime | None = None) -> Iterator[int]:
 
 
 def prune_letters(limit: int, now: datetime | None = None) -> Iterator[int]:
-    """Delete resolved dead letters; yield how many each time."""
+    """Delete resolved dead letters; yield the number after each batch."""
     while True:
         with durable("retention.prune_letters"):
             ids = list(resolved_letters(now).order_by("pk").values_list("pk", flat=True)[:limit])
-            # Looked at again: somebody may have opened one of them.
-            done, _ = resolved_letters(now).filter(pk__in=ids).delete()
-        yield done
+            # Filtered again: an operator may have reopened one of them.
+            count, _ = resolved_letters(now).filter(pk__in=ids).delete()
+        yield count
         if len(ids) < limit:
             return
 
 
 def prune_sessions(limit: int, now: datetime | None = None) -> Iterator[int]:
-    """Delete visits that are over, the oldest first; yield how many each time.
+    """Delete expired sessions, oldest first; yield the number after each batch.
 
-    Found by their end alone: the key of a visit is a login, which a worker need not read.
+    Finds them by their expiry only: session keys are logins, which a worker need not read.
     """
     while True:
         with durable("retention.prune_sessions"):
-            over = over_sessions(now)
-            ends = over.order_by("expire_date").values_list("expire_date", flat=True)[:limit]
+            sessions = over_sessions(now)
+            ends = sessions.order_by("expire_date").values_list("expire_date", flat=True)[:limit]
             last = max(ends, default=None)
-            done = 0 if last is None else over.filter(expire_date__lte=last).delete()[0]
-        yield done
-        if done < limit:
+            count = 0 if last is None else sessions.filter(expire_date__lte=last).delete()[0]
+        yield count
+        if count < limit:
             return
 
 
 def over_counts(now: datetime | None = None) -> QuerySet[RateCount]:
-    """Return the counts of what strangers asked for whose period is over."""
+    """Return the rate-limit counts whose period is over."""
     return RateCount.objects.filter(ends_at__lt=now or timezone.now())
 
 
 def prune_counts(limit: int, now: datetime | None = None) -> Iterator[int]:
-    """Delete counts that are over; yield how many each time."""
+    """Delete counts that are over; yield the number after each batch."""
     while True:
         with durable("retention.prune_counts"):
             keys = list(over_counts(now).values_list("pk", flat=True)[:limit])
-            # Looked at again: one may have begun a new period.
-            done, _ = over_counts(now).filter(pk__in=keys).delete()
-        yield done
+            # Filtered again: one may have begun a new period.
+            count, _ = over_counts(now).filter(pk__in=keys).delete()
+        yield count
         if len(keys) < limit:
             return
 

@@ -1,4 +1,4 @@
-"""A return as people follow it: its newest on the buyer's page, all of them on the operators'."""
+"""Returns for people: the newest on the buyer's page, all of them on the operators' page."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from workers.states import ProcessState, StepState
 
 @dataclass(frozen=True, slots=True)
 class ReturnLine:
-    """One return for operators: where it stands, in the engine's words."""
+    """A return for operators, with the engine's headline."""
 
     process: Process
     headline: str
@@ -29,7 +29,7 @@ class ReturnLine:
 
 
 def for_buyer(order: Order) -> str:
-    """Return what the buyer reads of the newest return of an order; empty where there is none."""
+    """Return the buyer's text about an order's newest return; empty if there is none."""
     newest = order.returns.select_related("process").order_by("-pk").first()
     if newest is None:
         return ""
@@ -55,10 +55,10 @@ def _open(newest: Return) -> str:
     return _("Your return is accepted: we put your items back and refund your payment.")
 
 
-def lines(order: Order, shown: Panel) -> list[ReturnLine]:
-    """Return the returns of an order, the newest first, masked as the order is shown."""
+def lines(order: Order, panel: Panel) -> list[ReturnLine]:
+    """List the returns of an order, newest first, masked like the order."""
     rows = order.returns.select_related("process").prefetch_related("process__steps")
     return [
-        ReturnLine(row.process, shown.mask.text(progress.of(row.process, shown.now).headline))
+        ReturnLine(row.process, panel.mask.text(progress.of(row.process, panel.now).headline))
         for row in rows.order_by("-pk")
     ]

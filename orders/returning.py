@@ -1,4 +1,4 @@
-"""Accepting that an order comes back."""
+"""Accepts returns of orders."""
 
 from collections.abc import Collection
 from decimal import Decimal
@@ -10,7 +10,7 @@ from workers.client import submission
 from workers.models import Process
 from workers.states import ProcessState, StepState
 
-#: Where a return ends that pays nothing back.
+#: Final states of a return that refunds nothing.
 CAME_TO_NOTHING = frozenset({ProcessState.COMPENSATED, ProcessState.CANCELLED})
 
 
@@ -19,13 +19,13 @@ class ReturnRefused(Exception):
 
 
 def accept_return(order: Order, *, actor: str, reason: str = "") -> Process:
-    """Begin the return of a processed order: once, however often it is asked.
+    """Begin the return of a processed order, at most one at a time.
 
-    Raises ``ReturnRefused`` for an order that is not processed, or whose return has begun and
-    not come to nothing.
+    Raises ``ReturnRefused`` for an order that is not processed, or that has a return which is
+    open or was refunded.
     """
     with durable("returning.accept_return"):
-        # If two ask at once, the second waits here and finds the first one's process.
+        # A concurrent call waits here and then finds this one's process.
         order = Order.objects.select_for_update(of=("self",)).get(pk=order.pk)
         if order.process.state != ProcessState.PROCESSED:
             raise ReturnRefused(
@@ -39,12 +39,12 @@ def accept_return(order: Order, *, actor: str, reason: str = "") -> Process:
         process = submission.submit(
             RETURN.name,
             subject=f"Return of order {order.number}",
-            # What the services are told: the stock room, and the payment service.
+            # The input for the stock and payment services.
             input={
                 "order": order.number,
                 "amount": str(order.total),
                 "undoes": charge.idempotency_key,
-                # By the service or by hand: that there is nothing to give back is no success then.
+                # By the service or by hand: a refund that finds nothing to undo is an error then.
                 "was_done": charge.state == StepState.PROCESSED,
                 "reason": reason,
             },
@@ -56,6 +56,6 @@ def accept_return(order: Order, *, actor: str, reason: str = "") -> Process:
 
 
 def refunds(process_ids: Collection[int]) -> dict[int, Decimal]:
-    """Return what the returns among processes give back."""
+    """Return the refunds of the returns among processes."""
     rows = Process.objects.filter(pk__in=set(process_ids), workflow=RETURN.name)
     return {pk: Decimal(amount) for pk, amount in rows.values_list("pk", "input__amount")}

@@ -1,4 +1,4 @@
-"""What programs send and get: one model per message, whichever door it comes through."""
+"""The messages of the HTTP API and the queue, one model for each."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -42,25 +42,25 @@ def _label(text: str) -> str:
 
 
 def _email(text: str) -> str:
-    # Django takes some of them between quotes.
+    # Django accepts some of them between quotes.
     if CONTROL_CHARACTERS.search(text):
         raise ValueError("contains control characters; send plain text of one line")
     try:
         return plain_text.email(text)
     except ValidationError as error:
         if error.code == "not_ascii":
-            said = "has letters outside ASCII before the @; send an address without them"
+            message = "has letters outside ASCII before the @; send an address without them"
         else:
-            said = "is no e-mail address; send one such as ann@example.org"
-        raise ValueError(said) from None
+            message = "is no e-mail address; send one such as ann@example.org"
+        raise ValueError(message) from None
 
 
-#: The same rules as patterns of the description: no control character, and more than spaces.
+#: The same rules as patterns for the API's description: no control characters, not only spaces.
 LABEL = rf"^[^{CONTROL}]*$"
 ONE_LINE = rf"^[^{CONTROL}]*[^\s{CONTROL}{UNSEEN}][^{CONTROL}]*$"
 LINES = rf"^([^{CONTROL}]|\r?\n)*[^\s{CONTROL}{UNSEEN}]([^{CONTROL}]|\r?\n)*$"
 
-#: What can be told of a webhook's address without a resolver; see ``workers.http.ssrf_guard``.
+#: The rules for a webhook's address that need no DNS; see ``workers.http.ssrf_guard``.
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 #: A name never ends in a number.
 _NAME = rf"(?:{_LABEL}\.)*(?=[^.:/?]*[A-Za-z_-]){_LABEL}\.?"
@@ -72,7 +72,7 @@ WEBHOOK = rf"^(?:https://{_HOST}{_PORT}{_REST})?$"
 
 
 def _pattern(pattern: str) -> dict[str, Any]:
-    # In the description only: our own words say more than that a pattern does not match.
+    # In the description only: our own messages say more than that a pattern does not match.
     return {"pattern": pattern}
 
 
@@ -80,7 +80,7 @@ def _one_of(*names: str) -> dict[str, Any]:
     return {"enum": list(names)}
 
 
-#: What a client sees in the journal, as docs/reference/journal.md has it.
+#: The events that a client sees in the journal; see docs/reference/journal.md.
 EVENTS = (
     *("submitted", "started", "processed", "error", "compensating", "compensated", "cancelled"),
     *("resubmitted", "resumed", "begins_again", "paused", "unpaused", "input_edited"),
@@ -97,24 +97,24 @@ EVENTS = (
     "skipped",
 )
 STATES = tuple(dict.fromkeys([*ProcessState.values, *StepState.values]))
-#: Enumerated in the description and not in the model: an answer is never refused by it.
+#: Enumerated in the description only, so that no answer can fail validation.
 State = Annotated[str, Field(json_schema_extra=_one_of(*ProcessState.values))]
 StateOfStep = Annotated[str, Field(json_schema_extra=_one_of(*StepState.values))]
-#: A client's own name for an order; in a query, too, where no reader of JSON has looked at it.
+#: A client's own name for an order; also a query parameter, which the JSON reader does not check.
 Reference = Annotated[
     str, Field(max_length=100, json_schema_extra=_pattern(LABEL)), AfterValidator(_label)
 ]
 
 
 def _whole(value: Any) -> Any:
-    # JSON has one kind of number: 1.0 is an integer to its schemas, too.
+    # In JSON Schema 1.0 is an integer, too.
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _may_be_left_out(schema: dict[str, Any]) -> None:
-    # With a default in it, makers of clients take a property for one that is always there.
-    for one in schema["properties"].values():
-        one.pop("default", None)
+    # Client generators treat a property with a default as always present.
+    for field in schema["properties"].values():
+        field.pop("default", None)
 
 
 class _Message(BaseModel):
@@ -151,7 +151,7 @@ class LineIn(_Message):
         Field(min_length=1, max_length=40, json_schema_extra=_pattern(ONE_LINE)),
         AfterValidator(_one_line),
     ]
-    # The bounds come first: behind a validator they are no JSON Schema.
+    # The bounds come first: after a validator they would be missing in the JSON Schema.
     quantity: Annotated[int, Field(ge=1, le=1_000_000), BeforeValidator(_whole)]
 
 
@@ -176,7 +176,7 @@ class OrderIn(_Message):
     customer: CustomerIn
     lines: Annotated[list[LineIn], Field(min_length=1, max_length=100)]
     reference: Reference = ""
-    #: Who is told what happens to it: a reply queue of the client's own, and a webhook.
+    #: Sinks of the order's events: a reply queue of the client's own, and a webhook.
     reply_to: Annotated[
         str,
         Field(
@@ -270,14 +270,14 @@ class FieldProblem(BaseModel):
 class Problem(BaseModel):
     """Why a request was refused (RFC 9457)."""
 
-    #: The address of a page that explains it, below that of the API.
+    #: The address of a page that explains the problem, below that of the API.
     type: str
-    #: What a program can go by: the last part of ``type``.
+    #: For programs: the last part of ``type``.
     code: str
     title: str
     status: int
     detail: str
-    #: Names this occurrence; the server's log has it, too.
+    #: Names this occurrence, also in the server's log.
     instance: str
     errors: list[FieldProblem] = []
 
@@ -292,7 +292,7 @@ class FaultIn(_Message):
         AfterValidator(_one_line),
     ]
     message: Annotated[str, Field(max_length=500)] = ""
-    #: True: proof that nothing happened.  Without it that is so of ``refused`` alone.
+    #: True: proof that nothing happened.  By default only ``refused`` proves that.
     no_effect: bool | None = None
 
 
@@ -305,7 +305,7 @@ def _exactly_one(schema: dict[str, Any]) -> None:
             "type": "object",
             "title": name,
             "required": [name],
-            "properties": {name: next(one for one in field["anyOf"] if one != {"type": "null"})},
+            "properties": {name: next(kind for kind in field["anyOf"] if kind != {"type": "null"})},
             "additionalProperties": False,
         }
         for name, field in fields.items()

@@ -1,4 +1,4 @@
-"""Accepting an order: the one way in, whichever door it came through."""
+"""Accepts orders from the shop, the HTTP API and the queue."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from orders.workflows import FULFILMENT
 from workers import NewSink, durable
 from workers.client import submission
 
-#: What the column of it holds.
+#: The maximum of the column.
 LARGEST_TOTAL = Decimal("9999999999.99")
 
 
@@ -31,7 +31,7 @@ class SubmissionRefused(Exception):
 
 
 class KeyReused(Exception):
-    """The submission key belongs to another order than the one sent: see ``order``."""
+    """The submission key belongs to ``order``, which differs from the submitted one."""
 
     def __init__(self, order: Order) -> None:
         super().__init__(
@@ -71,23 +71,23 @@ def place_order(
     """Accept an order: its row, its lines, its process and all steps in ONE transaction.
 
     Returns the order and whether it is new: the same key with the same content returns the
-    first order, also to a twin that arrives at the same instant.  Raises ``KeyReused`` for
-    the same key with other content, and ``SubmissionRefused`` naming the field; nothing is
-    stored then.  The broker plays no part in it.  ``body_hash`` stands for the content as it
-    was received; without it the content is what is given here.
+    first order, even to a concurrent call.  Raises ``KeyReused`` for the same key with other
+    content, and ``SubmissionRefused`` naming the field; nothing is stored then.  The broker is
+    not involved.  ``body_hash`` is the hash of the content as it was received; by default that of
+    the arguments.
 
     ``agreed`` is the ``agreement`` that the buyer saw.  Raises ``OfferChanged`` unless the lines
     at the prices read in this transaction are the same; None compares nothing.
 
-    ``reply_to`` and ``callback_url`` are told of whatever happens to the order, with
-    ``correlation_id``; who is told never holds it up.
+    ``reply_to`` and ``callback_url`` are told of every event of the order, with
+    ``correlation_id``; telling them never holds up the order.
     """
     body_hash = body_hash or _hash(customer, lines, reference, reply_to, callback_url)
     first = _first(submitter, submission_key, body_hash)
     if first is not None:
         return first, False
-    told = (submitter, reply_to, callback_url, correlation_id)
-    if errors := telling.problems(*told):
+    addresses = (submitter, reply_to, callback_url, correlation_id)
+    if errors := telling.problems(*addresses):
         raise SubmissionRefused(errors)
     try:
         with durable("submission.place_order"):
@@ -100,10 +100,10 @@ def place_order(
                 reference=reference,
                 body_hash=body_hash,
                 agreed=agreed,
-                sinks=telling.sinks(*told),
+                sinks=telling.sinks(*addresses),
             )
     except IntegrityError:
-        # A twin committed between our look and our insert.
+        # A concurrent call committed between our query and our insert.
         first = _first(submitter, submission_key, body_hash)
         if first is None:
             raise
@@ -118,7 +118,7 @@ def _hash(
         "customer": asdict(customer),
         "lines": [asdict(line) for line in lines],
         "reference": reference,
-        # Left out where nobody is told, as it always was.
+        # Left out if empty, so that the hashes of older orders stay valid.
         **({"reply_to": reply_to} if reply_to else {}),
         **({"callback_url": callback_url} if callback_url else {}),
     }
@@ -126,8 +126,8 @@ def _hash(
 
 
 def _first(submitter: str, submission_key: str, body_hash: str) -> Order | None:
-    found = Order.objects.defer(*PRIVATE)
-    order = found.filter(submitter=submitter, submission_key=submission_key).first()
+    orders = Order.objects.defer(*PRIVATE)
+    order = orders.filter(submitter=submitter, submission_key=submission_key).first()
     if order is not None and order.body_hash != body_hash:
         raise KeyReused(order)
     return order
@@ -142,8 +142,8 @@ def _store(
     **columns: Any,
 ) -> Order:
     products = _products(lines)
-    offered = ((line.sku, line.quantity, products[line.sku].price) for line in lines)
-    if agreed is not None and agreed != agreement(offered):
+    offer = ((line.sku, line.quantity, products[line.sku].price) for line in lines)
+    if agreed is not None and agreed != agreement(offer):
         raise OfferChanged
     order = Order(
         **columns,
@@ -159,7 +159,7 @@ def _store(
         subject=f"Order {order.number}",
         input=_snapshot(order, customer, lines, products),
         actor=f"submitter:{columns['source']}",
-        # A client's orders are one lane; in the shop every customer is one.
+        # One lane per client; in the shop, one per customer.
         lane=columns["submitter"] or customer.email.lower(),
         sinks=sinks,
     )
@@ -174,7 +174,7 @@ def _store(
                 quantity=line.quantity,
                 unit_price=products[line.sku].price,
             )
-            # Their foreign keys lock products in this order, as everybody does.
+            # Foreign keys lock products in this order, the same as everywhere.
             for line in sorted(lines, key=lambda line: products[line.sku].pk)
         ]
     )
@@ -188,16 +188,16 @@ def _products(lines: list[Line]) -> dict[str, Product]:
     skus = [line.sku for line in lines]
     products = {product.sku: product for product in Product.objects.filter(sku__in=skus)}
     errors = {}
-    for place, line in enumerate(lines):
+    for i, line in enumerate(lines):
         product = products.get(line.sku)
-        if line.sku in skus[:place]:
-            errors[f"lines.{place}.sku"] = f"{line.sku} is listed twice. Add up the quantities."
+        if line.sku in skus[:i]:
+            errors[f"lines.{i}.sku"] = f"{line.sku} is listed twice. Add up the quantities."
         elif product is None or not product.is_listed:
-            errors[f"lines.{place}.sku"] = f"We do not sell {line.sku}. Choose from the catalogue."
+            errors[f"lines.{i}.sku"] = f"We do not sell {line.sku}. Choose from the catalogue."
         elif line.quantity < 1:
-            errors[f"lines.{place}.quantity"] = "The quantity must be 1 or more."
+            errors[f"lines.{i}.quantity"] = "The quantity must be 1 or more."
         elif product.stock < line.quantity:
-            errors[f"lines.{place}.quantity"] = (
+            errors[f"lines.{i}.quantity"] = (
                 f"Only {product.stock} of {product.name} are left. Lower the quantity."
             )
     if errors:
@@ -206,18 +206,18 @@ def _products(lines: list[Line]) -> dict[str, Product]:
 
 
 def _total(lines: list[Line], products: dict[str, Product]) -> Decimal:
-    """Return what the lines are worth; raise ``SubmissionRefused`` for more than is stored."""
+    """Return the total of the lines; raise ``SubmissionRefused`` above the maximum."""
     total = sum((products[line.sku].price * line.quantity for line in lines), Decimal())
     if total > LARGEST_TOTAL:
-        said = f"An order may be worth {LARGEST_TOTAL:,} at most. Split it."
-        raise SubmissionRefused({"lines": said})
+        message = f"An order may be worth {LARGEST_TOTAL:,} at most. Split it."
+        raise SubmissionRefused({"lines": message})
     return total
 
 
 def _snapshot(
     order: Order, customer: Customer, lines: list[Line], products: dict[str, Product]
 ) -> dict[str, Any]:
-    """Return the order as its agents see it, whatever is edited later."""
+    """Return the input of the order's process."""
     return {
         "number": order.number,
         "id": str(order.public_id),

@@ -1,4 +1,4 @@
-"""Where the submitter of an order wants to be told of it: checked, before anything is stored."""
+"""The sinks that the submitter of an order names, checked before anything is stored."""
 
 import re
 from collections.abc import Iterator
@@ -17,10 +17,10 @@ CORRELATION = re.compile(r"[\x20-\x7e]{0,200}")
 def problems(
     submitter: str, reply_to: str, callback_url: str, correlation_id: str
 ) -> dict[str, str]:
-    """Return what is wrong with it, by field.
+    """Return the problems by field.
 
-    A reply queue is one of the submitting client's own: whoever may name any queue could
-    have us write into another client's, or into our own.
+    A reply queue must be the submitting client's own: a client that could name any queue could
+    make us write to another client's, or to our own.
     """
     return dict(_problems(submitter, reply_to, callback_url, correlation_id))
 
@@ -33,8 +33,8 @@ def _problems(
     if not (reply_to or callback_url):
         return
     if not submitter.startswith(CLIENT):
-        for field, given in (("reply_to", reply_to), ("callback_url", callback_url)):
-            if given:
+        for field, address in (("reply_to", reply_to), ("callback_url", callback_url)):
+            if address:
                 yield field, "Only an API client can be told of its orders."
         return
     client = ApiClient(name=submitter.removeprefix(CLIENT))
@@ -55,10 +55,10 @@ def _problems(
 def sinks(
     submitter: str, reply_to: str, callback_url: str, correlation_id: str
 ) -> tuple[NewSink, ...]:
-    """Return who is to be told, of what was found to be right."""
-    given = (("queue", reply_to), ("webhook", callback_url))
+    """Return the sinks; the arguments must have no ``problems``."""
+    addresses = (("queue", reply_to), ("webhook", callback_url))
     return tuple(
         NewSink(kind, address, owner=submitter, correlation_id=correlation_id)
-        for kind, address in given
+        for kind, address in addresses
         if address
     )

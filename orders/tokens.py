@@ -1,4 +1,4 @@
-"""The tokens of API clients: made once, kept as a digest, checked at every request."""
+"""The tokens of API clients: issued once, stored as a digest, verified at every request."""
 
 import hashlib
 import hmac
@@ -15,11 +15,11 @@ from workers import around, durable
 
 SUBMIT, READ, OPERATE = "submit", "read", "operate"
 SCOPES = (SUBMIT, READ, OPERATE)
-#: How often the time of last use is written.
+#: Seconds between writes of the time of last use.
 NOTE_USE_SECONDS = 60
-#: The longest that a token may be made good for, unless it is for good.
+#: The longest lifetime of a token that expires.
 MOST_DAYS = 3650
-#: The longest that an old token, or an old secret of webhooks, may go on beside the new one.
+#: The longest that an old token or webhook secret stays valid beside the new one.
 MOST_OVERLAP_HOURS = 2160
 
 
@@ -35,7 +35,7 @@ def issue(
     expires_at: datetime | None = None,
     now: datetime | None = None,
 ) -> str:
-    """Make a token; it is returned here and can never be read again."""
+    """Issue a token; it is returned here and can never be read again."""
     unknown = set(scopes) - set(SCOPES)
     if unknown:
         raise ValueError(
@@ -55,28 +55,28 @@ def issue(
 
 
 def verify(token: str, now: datetime | None = None) -> ApiToken | None:
-    """Return the token's row; None when it is unknown, expired, revoked or its client closed."""
+    """Return the token's row; None if it is unknown, expired, revoked or its client is closed."""
     at = now or timezone.now()
     parts = token.split("_", 2)
     if len(parts) != 3 or parts[0] != "sas" or not parts[1].isalnum():
         return None
-    found = _with_client().filter(prefix=parts[1][:12]).first()
-    if found is None or not hmac.compare_digest(found.digest, _digest(token)):
+    row = _with_client().filter(prefix=parts[1][:12]).first()
+    if row is None or not hmac.compare_digest(row.digest, _digest(token)):
         return None
-    is_over = found.expires_at is not None and found.expires_at <= at
-    if is_over or found.revoked_at is not None or not found.client.is_active:
+    is_expired = row.expires_at is not None and row.expires_at <= at
+    if is_expired or row.revoked_at is not None or not row.client.is_active:
         return None
-    _note_use(found, at)
-    return found
+    _note_use(row, at)
+    return row
 
 
 def _with_client() -> QuerySet[ApiToken]:
-    unread = (f"client__{column}" for column in SECRETS)
-    return ApiToken.objects.select_related("client").defer(*unread)
+    columns = (f"client__{column}" for column in SECRETS)
+    return ApiToken.objects.select_related("client").defer(*columns)
 
 
 def good(client: ApiClient, now: datetime | None = None) -> QuerySet[ApiToken]:
-    """Return the tokens of a client that are neither revoked nor over; the newest first."""
+    """Return a client's tokens that are neither revoked nor expired, newest first."""
     at = now or timezone.now()
     is_not_over = Q(expires_at=None) | Q(expires_at__gt=at)
     return client.tokens.filter(is_not_over, revoked_at=None).order_by("-created_at")
@@ -90,9 +90,9 @@ def rotate(
     *,
     expires_at: datetime | None = None,
 ) -> str:
-    """Make a new token with the scopes of the newest, and let the old ones end after a while.
+    """Issue a token with the scopes of the newest, and let the old ones end after ``overlap``.
 
-    Raises ``NoToken`` where none is good: what a client may do is never made up here.
+    Raises ``NoToken`` if no token is good: scopes are never invented here.
     """
     at = now or timezone.now()
     newest = good(client, at).first()
@@ -107,12 +107,12 @@ def rotate(
 
 @around("tokens.revoke")
 def revoke(client: ApiClient, prefix: str | None = None, now: datetime | None = None) -> int:
-    """End all good tokens of a client, or one, at once; return how many: 0 is none was good."""
+    """Revoke all good tokens of a client, or one, at once; return how many there were."""
     at = now or timezone.now()
-    found = good(client, at).order_by()
+    rows = good(client, at).order_by()
     if prefix is not None:
-        found = found.filter(prefix=prefix)
-    return found.update(revoked_at=at)
+        rows = rows.filter(prefix=prefix)
+    return rows.update(revoked_at=at)
 
 
 @around("tokens.note_use")

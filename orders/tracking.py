@@ -1,6 +1,6 @@
-"""An order as its buyer follows it: the progress of its process, ready for a page.
+"""An order's progress for its buyer, ready for a page.
 
-Reads only.  Texts with a running time are marked up for ``live.js``.
+Read-only.  Texts with a running clock are marked up for ``live.js``.
 """
 
 import hashlib
@@ -17,12 +17,12 @@ from workers.desk.operate.attention import somebody_knows
 from workers.states import CLOSED_STEP_STATES, ProcessState, StepState
 
 SETTLED = CLOSED_STEP_STATES - {StepState.ERROR}
-#: On the way back, or at its end.
+#: Being undone, or undone.
 BACKWARD = frozenset({ProcessState.COMPENSATING, ProcessState.COMPENSATED, ProcessState.CANCELLED})
 BEGUN = frozenset({StepState.PENDING, StepState.PROCESSING})
-#: Steps that most orders do without; shown only where they are needed.
+#: Steps that most orders skip; a skipped one is shown only after a fault.
 RARE = frozenset({"review"})
-#: What a page shows of a step, without the running clocks.
+#: Fields of a step that a page shows, without the running clocks.
 SHOWN = (
     "name",
     "state",
@@ -37,12 +37,12 @@ SHOWN = (
 
 @dataclass(frozen=True, slots=True)
 class TrackedStep:
-    """One step for the buyer.  ``tone`` names its icon and colour."""
+    """A step for the buyer.  ``tone`` names its icon and colour."""
 
     label: str
     tone: str
     state: str
-    #: May hold markup of a countdown; everything else in it is escaped.
+    #: May contain the markup of a countdown; everything else in it is escaped.
     note: str
     attempt: str
     timeout_seconds: int | None
@@ -64,21 +64,21 @@ class TrackedOrder:
 
     @property
     def is_forward(self) -> bool:
-        """Say whether counting what is done tells how far the order has come."""
+        """Say whether the number of settled steps shows the order's progress."""
         return self.tone not in BACKWARD
 
     @property
     def announcement(self) -> str:
-        """Change whenever there is something worth reading out."""
+        """Return a digest that changes when screen readers should read the headline."""
         return _digest(self.tone, self.state, self.headline)
 
 
 def track(order: Order) -> TrackedOrder:
-    """Read the progress of an order and put it into words."""
+    """Read the progress of an order and word it for the buyer."""
     process = progress.snapshot(order.process_id)
     is_held_up = process.state == ProcessState.ERROR
     is_known = is_held_up and somebody_knows(process.id)
-    shown = [
+    steps = [
         step
         for step in process.steps
         if step.state != StepState.SKIPPED or step.name not in RARE or step.fault
@@ -88,8 +88,8 @@ def track(order: Order) -> TrackedOrder:
         tone=_process_tone(process),
         state=wording.process_state(process.state),
         headline=_headline(process, is_known=is_known),
-        steps=tuple(_track_step(step, is_held_up=is_held_up, is_known=is_known) for step in shown),
-        settled=sum(step.state in SETTLED for step in shown),
+        steps=tuple(_track_step(step, is_held_up=is_held_up, is_known=is_known) for step in steps),
+        settled=sum(step.state in SETTLED for step in steps),
         is_final=process.is_final,
         version=_version(process, is_known=is_known),
     )
@@ -97,14 +97,14 @@ def track(order: Order) -> TrackedOrder:
 
 def countdown(seconds: float, text: str, over: str) -> str:
     """Return markup that shows ``text`` with the time left, and ``over`` when it is up."""
-    shown = text % duration(seconds) if seconds > 0.5 else over
+    content = text % duration(seconds) if seconds > 0.5 else over
     return format_html(
         '<span class="countdown" role="timer" data-remaining="{}" data-text="{}" data-over="{}">'
         "{}</span>",
         f"{max(seconds, 0):.1f}",
         text,
         over,
-        shown,
+        content,
     )
 
 
@@ -175,7 +175,7 @@ def _track_step(step: StepProgress, *, is_held_up: bool, is_known: bool) -> Trac
     return TrackedStep(
         label=wording.step(step.name).label,
         tone=tone,
-        state=wording.step_state(_said_state(step, tone, is_held_up=is_held_up)),
+        state=wording.step_state(_shown_state(step, tone, is_held_up=is_held_up)),
         note=_note(step, is_held_up=is_held_up, is_known=is_known),
         attempt=_attempt(step),
         timeout_seconds=step.timeout_seconds if step.remaining_seconds is not None else None,
@@ -183,15 +183,15 @@ def _track_step(step: StepProgress, *, is_held_up: bool, is_known: bool) -> Trac
     )
 
 
-def _said_state(step: StepProgress, tone: str, *, is_held_up: bool) -> str:
+def _shown_state(step: StepProgress, tone: str, *, is_held_up: bool) -> str:
     if _is_refused(step):
         return "refused"
-    # Nobody mends a failed step of an order that goes back, or has ended.
+    # Operators do not fix failed steps of an order that is being undone, or has ended.
     return "failed" if step.state == StepState.ERROR and not is_held_up else tone
 
 
 def _attempt(step: StepProgress) -> str:
-    """Number the attempts, once one has failed."""
+    """Return the number of the attempt, once one has failed."""
     if not step.failure_count:
         return ""
     numbers = {"n": step.failure_count, "max": step.failure_threshold}
@@ -247,13 +247,13 @@ def _time_left(step: StepProgress, *, is_again: bool) -> str:
 
 def _sentences(*sentences: str) -> str:
     """Join sentences, escaping those that are not markup already."""
-    said = [sentence for sentence in sentences if sentence]
-    return format_html(" ".join(["{}"] * len(said)), *said) if said else ""
+    texts = [sentence for sentence in sentences if sentence]
+    return format_html(" ".join(["{}"] * len(texts)), *texts) if texts else ""
 
 
 def _version(process: ProcessProgress, *, is_known: bool) -> str:
-    shown = [[getattr(step, name) for name in SHOWN] for step in process.steps]
-    return _digest(process.state, process.sequence, is_known, shown)
+    steps = [[getattr(step, name) for name in SHOWN] for step in process.steps]
+    return _digest(process.state, process.sequence, is_known, steps)
 
 
 def _digest(*values: object) -> str:

@@ -8,7 +8,7 @@ app_name = "orders"
 
 
 class SkuConverter:
-    """A SKU in an address: anything that the database can be asked for."""
+    """A SKU in an address: any characters that the database accepts."""
 
     regex = r"[^/\x00-\x1f\x7f]{1,40}"
 
@@ -28,7 +28,7 @@ urlpatterns = [
     path("basket/add/", basket.add, name="basket_add"),
     path("basket/remove/", basket.remove, name="basket_remove"),
     path("checkout/", checkout.checkout, name="checkout"),
-    # The alphabet of new_secret(): anything else is not asked of the database.
+    # The alphabet of new_secret(): anything else needs no query.
     path("orders/<slug:secret>/", order.show, name="order"),
     path("orders/<slug:secret>/progress/", order.progress, name="order_progress"),
     path("my-orders/", my_orders.show, name="my_orders"),

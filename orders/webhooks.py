@@ -1,4 +1,4 @@
-"""The secrets that webhooks to API clients are signed with."""
+"""The secrets that sign webhooks to API clients."""
 
 from datetime import datetime, timedelta
 
@@ -11,16 +11,16 @@ from workers import durable, register_secrets
 
 
 class SecretPromised(Exception):
-    """An old secret was promised a time that is not over."""
+    """The promised overlap of an old secret is not over."""
 
 
 @register_secrets
 def secrets_of(owner: str) -> list[str]:
-    """Return the present secret of a client and, for a while, the one before; none if closed."""
+    """Return a client's secret and, during an overlap, the old one; none if it is closed."""
     if not owner.startswith(CLIENT):
         return []
-    found = ApiClient.objects.defer(None).filter(is_active=True)
-    client = found.filter(name=owner.removeprefix(CLIENT)).first()
+    clients = ApiClient.objects.defer(None).filter(is_active=True)
+    client = clients.filter(name=owner.removeprefix(CLIENT)).first()
     if client is None:
         return []
     is_overlap = promised_until(client) is not None
@@ -28,29 +28,28 @@ def secrets_of(owner: str) -> list[str]:
 
 
 def promised_until(client: ApiClient, now: datetime | None = None) -> datetime | None:
-    """Return until when a client's old secret signs as well; None: there is none any more."""
+    """Return until when a client's old secret signs as well; None: no longer."""
     until = client.old_webhook_secret_until
     return until if until is not None and until > (now or timezone.now()) else None
 
 
 @durable("webhooks.rotate")
 def rotate(client: ApiClient, overlap: timedelta, now: datetime | None = None) -> str:
-    """Give a client a new secret; until the overlap is over the old one signs as well.
+    """Give a client a new secret; until the overlap is over, the old one signs as well.
 
-    Raises ``SecretPromised``, and changes nothing, while an older one still signs: it was told
-    to somebody who relies on it.  Without an overlap both end at once, which is asked for when
-    a secret has got out.
+    Raises ``SecretPromised``, and changes nothing, while an older one still signs, because the
+    client may rely on it.  Without an overlap both end at once, as is needed after a leak.
     """
     at = now or timezone.now()
-    held = ApiClient.objects.defer(None).select_for_update().get(pk=client.pk)
-    until = promised_until(held, at)
+    row = ApiClient.objects.defer(None).select_for_update().get(pk=client.pk)
+    until = promised_until(row, at)
     if until is not None and overlap > timedelta(0):
         raise SecretPromised(
-            f"Webhooks to {held} are signed with an older secret, too, as was promised, until"
+            f"Webhooks to {row} are signed with an older secret, too, as was promised, until"
             f" {until:%Y-%m-%d %H:%M} UTC. Rotate after that, or with an overlap of 0, which ends"
             " both old ones at once."
         )
-    client.old_webhook_secret = held.webhook_secret
+    client.old_webhook_secret = row.webhook_secret
     client.old_webhook_secret_until = at + overlap
     client.webhook_secret = new_webhook_secret()
     client.save(update_fields=["webhook_secret", "old_webhook_secret", "old_webhook_secret_until"])

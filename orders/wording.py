@@ -1,7 +1,7 @@
-"""What a buyer reads about an order: steps, states and faults in plain words.
+"""The buyer's texts about an order: steps, states and faults in plain words.
 
-The engine knows no shop and its reasons are written for operators, so nothing it says is
-shown to a buyer; an unknown step or fault gets general words.
+The engine's texts are for operators and never shown to a buyer; an unknown step or fault gets a
+general text.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ Text = str | Promise
 
 
 class StepWording(NamedTuple):
-    """What a step does, as said within a sentence, and who does it, as a sentence begins."""
+    """What a step does, worded for the middle of a sentence; who does it, for the beginning."""
 
     doing: Text
     service: Text
@@ -73,7 +73,7 @@ REFUSALS: dict[str, Text] = {
     "review_declined": lazy("Our team could not accept this order."),
 }
 
-#: What a step waits for that no clock measures.
+#: What a step without a running clock waits for.
 WAITS: dict[str, Text] = {
     "review": lazy("One of our people looks at large orders. Nothing has been charged yet."),
 }
@@ -85,9 +85,9 @@ REASSURANCES: dict[str, Text] = {
 
 
 def step(name: str) -> StepWording:
-    """Return the words for a step; those made of its name where it is not known."""
-    known = STEPS.get(name)
-    return known or StepWording(name.replace("_", " "), lazy("A service"))
+    """Return the texts of a step; for an unknown step, texts derived from its name."""
+    wording = STEPS.get(name)
+    return wording or StepWording(name.replace("_", " "), lazy("A service"))
 
 
 def process_state(state: str) -> str:
@@ -99,14 +99,14 @@ def step_state(state: str) -> str:
 
 
 def reassurance(name: str, details: Mapping[str, Any] | None) -> str:
-    """Return what to say to a buyer who fears for money; a refused step touched none."""
+    """Return a text that no money is lost; empty for a refused step, which touched none."""
     if details is None or details.get("kind") in ("permanent", "refused"):
         return ""
     return str(REASSURANCES.get(name, ""))
 
 
 def fault(name: str, details: Mapping[str, Any] | None) -> str:
-    """Return one sentence about a fault of the step ``name``; nothing where there is none."""
+    """Return a sentence about a fault of the step ``name``; empty if there is none."""
     if details is None:
         return ""
     service = {"service": step(name).service}
@@ -119,7 +119,7 @@ def fault(name: str, details: Mapping[str, Any] | None) -> str:
             code = str(details.get("code"))
             refusal = REFUSALS.get(code)
             if refusal is None and details["kind"] == "refused" and name == "charge_payment":
-                # A bank gives what code it likes; a refused charge is a declined card.
+                # Banks use codes of their own; a refused charge is a declined card.
                 refusal = REFUSALS["card_declined"]
             return str(refusal or _("%(service)s could not accept this order.") % service)
     return _("%(service)s had a problem.") % service

@@ -1,8 +1,8 @@
-"""Wiring only: settings, the Celery app, URLs, logging. No behaviour lives here."""
+"""Wiring only: settings, the Celery app, URLs, logging. No business logic."""
 
 from sasproject import first_process
 
-# Before whatever takes time.
+# Before any slow import.
 first_process.end_while_it_imports()
 
 from sasproject import refusals  # noqa: E402

@@ -5,4 +5,4 @@ class SasprojectConfig(AppConfig):
     name = "sasproject"
 
     def ready(self) -> None:
-        from sasproject import checks  # noqa: F401  (they register themselves)
+        from sasproject import checks  # noqa: F401  (registers the checks)

@@ -10,15 +10,15 @@ from sasproject.variables import refused
 from workers.celery import filesystem_transport
 from workers.celery.conf import AMQP, REDIS, transport_options
 
-#: Schemes of a URL: the transports that are proven, and memory for trials in one process.
+#: URL schemes of the supported transports; memory is for experiments in one process.
 SCHEMES = (*AMQP, *REDIS, "filesystem", "memory")
 
 
 def configure(url: str, run_dir: Path) -> tuple[str, dict[str, Any]]:
     """Return the broker URL and kombu's transport options for it.
 
-    Without a URL: kombu's filesystem transport in the run folder.  It loses what a killed
-    worker had taken, which costs one attempt of a step and never an order.
+    Without a URL: kombu's filesystem transport in the run folder.  It loses the messages that a
+    killed worker had received, which costs an attempt of a step but never an order.
     """
     scheme = url.partition("://")[0]
     if url and scheme not in SCHEMES:
@@ -27,8 +27,8 @@ def configure(url: str, run_dir: Path) -> tuple[str, dict[str, Any]]:
             "Give one such as amqp://user:password@host:5672/vhost."
         )
     with refused("BROKER_URL", "Give one such as amqp://user:password@host:5672/vhost."):
-        for one in url.split(";"):
-            parse_url(one)
+        for part in url.split(";"):
+            parse_url(part)
     if not url or scheme == "filesystem":
         return "filesystem://", filesystem_transport.folders(run_dir)
     return url, transport_options(scheme)

@@ -19,7 +19,7 @@ app.autodiscover_tasks()
 
 @worker_ready.connect
 def _say_ready(sender: Any, **kwargs: object) -> None:
-    """Say so once at SAS_LOG_LEVEL: Celery's own level, by default, keeps all that is well."""
+    """Log readiness once at SAS_LOG_LEVEL: Celery's own default level would suppress it."""
     queues = sorted(queue.name for queue in sender.task_consumer.queues)
     logging.getLogger("sasproject.ready").info(
         "worker_ready", extra={"worker": sender.hostname, "queues": queues}

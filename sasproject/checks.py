@@ -1,7 +1,4 @@
-"""Variables that nothing reads, and what is good enough for one machine and not for production.
-
-Of the latter `check --deploy` tells.
-"""
+"""Checks for misspelled variables, and for settings unfit for production (`check --deploy`)."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -16,10 +13,10 @@ from django.core.checks import CheckMessage, Error, Warning, register
 
 from sasproject import loopback
 
-#: Backends that send nothing to anybody.
+#: Backends that deliver no mail.
 MAIL_TO_NOBODY = ("filebased", "console", "dummy", "locmem")
 MANIFEST = "staticfiles.json"
-#: The variables of that kind that somebody reads: our settings, and Django itself.
+#: The DJANGO_ variables that our settings, or Django itself, read.
 DJANGO_NAMES = frozenset(
     {
         *("DJANGO_DEBUG", "DJANGO_LOOPBACK_ONLY", "DJANGO_SECRET_KEY", "DJANGO_ALLOWED_HOSTS"),
@@ -34,7 +31,7 @@ DJANGO_NAMES = frozenset(
 
 @register
 def check_variables(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Warn of a variable whose name is almost one that is read; others may be somebody else's."""
+    """Warn of variables with almost the name of a known one; others may not be ours."""
     return [
         Warning(
             f"Nothing reads the variable {name}.",
@@ -49,11 +46,11 @@ def check_variables(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
 
 @register(deploy=True)
 def check_production(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Refuse a deployment that looks well and reaches nobody."""
-    return [] if settings.IS_LOCAL else list(_found())
+    """Report settings that work locally and fail in production."""
+    return [] if settings.IS_LOCAL else list(_deployment_problems())
 
 
-def _found() -> Iterable[CheckMessage]:
+def _deployment_problems() -> Iterable[CheckMessage]:
     if str(settings.EMAIL_BACKEND).split(".")[-2] in MAIL_TO_NOBODY:
         yield Error(
             f"Mail goes to {settings.EMAIL_BACKEND}, and reaches no customer.",
@@ -81,20 +78,20 @@ def _found() -> Iterable[CheckMessage]:
         )
     if not settings.BEHIND_PROXY:
         yield Warning(
-            "No proxy stands before the web processes, for all that is set: 16 slow clients block"
-            " one of them, /livez included, and without https every page leads to itself.",
-            hint="Put a proxy that buffers requests there, such as deploy/nginx.conf, and set"
+            "No proxy is configured before the web processes: 16 slow clients block one of them,"
+            " /livez included, and without https every page redirects to itself.",
+            hint="Put a proxy that buffers requests before them, such as deploy/nginx.conf, and set"
             " DJANGO_BEHIND_PROXY=on.",
             id="sasproject.W002",
         )
     folder = Path(settings.STATIC_ROOT)
     if not (folder / MANIFEST).exists():
         hint = "Run `manage.py collectstatic --noinput` with every new version."
-        said = f"Static files are not collected in {folder}."
+        message = f"Static files are not collected in {folder}."
         if folder.is_dir() and any(folder.iterdir()):
-            said = f"Static files are collected in {folder} without hashed names."
+            message = f"Static files are collected in {folder} without hashed names."
             hint = f"Collect them with the settings of production. {hint}"
-        yield Error(said, hint=hint, id="sasproject.E003")
+        yield Error(message, hint=hint, id="sasproject.E003")
 
 
 def _is_loopback(url: str) -> bool:

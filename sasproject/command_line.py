@@ -1,4 +1,4 @@
-"""`manage.py`: Django's commands, on whatever terminal or pipe they are typed."""
+"""`manage.py`: Django's commands, on any terminal or pipe."""
 
 import io
 import os
@@ -10,10 +10,10 @@ from sasproject import loopback
 
 
 def run(argv: list[str]) -> None:
-    """Run a command; a reader that has seen enough (`| head`) ends it quietly."""
+    """Run a command; exit quietly if its reader closes the pipe (`| head`)."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A name that the terminal's encoding lacks is written as its code.
+            # Characters that the terminal's encoding lacks are escaped.
             stream.reconfigure(errors="backslashreplace")
     loopback.choose(argv, os.environ)
     try:
@@ -22,6 +22,6 @@ def run(argv: list[str]) -> None:
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        # Python flushes once more at its end, and would complain.
+        # Python flushes again on exit, and would report an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -10,12 +10,12 @@ from django.core.exceptions import ImproperlyConfigured
 
 from sasproject.variables import refused
 
-#: Schemes of a URL: what the store's statements are written for.
+#: URL schemes of the databases that the store supports.
 SCHEMES = ("postgres", "postgresql", "sqlite")
 SQLITE_INIT = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
-#: Session settings, whatever server, database or role have: time limits in milliseconds;
-#: no compiled plans, for to compile one takes longer than any statement of ours may; instants and
-#: isolation as the store expects them.
+#: Session settings that override those of server, database and role: time limits in milliseconds;
+#: no JIT, because compiling takes longer than any of our statements may; dates and isolation as the
+#: store expects them.
 LIMITS = (
     r"-c datestyle=ISO -c default_transaction_isolation=read\ committed"
     " -c jit=off -c statement_timeout=15000 -c lock_timeout=5000"
@@ -26,10 +26,10 @@ LIMITS = (
 def configure(url: str) -> dict[str, Any]:
     """Return Django's settings for the database at ``url``.
 
-    SQLite needs WAL *and* IMMEDIATE: with one of them alone, concurrent writers meet
+    SQLite needs WAL *and* IMMEDIATE: with only one of them, concurrent writers get
     "database is locked".  PostgreSQL gets limits, so that a frozen process cannot hold
-    row locks for ever and a dead server is noticed within seconds.  A server that cannot
-    write is no server: of several hosts in the URL the one that can is taken.
+    row locks for ever and a dead server is noticed within seconds.  Of several hosts in the URL,
+    it connects to the one that accepts writes.
     """
     if url.partition("://")[0] not in SCHEMES:
         raise ImproperlyConfigured(
@@ -47,27 +47,27 @@ def configure(url: str) -> dict[str, Any]:
         options.setdefault("init_command", SQLITE_INIT)
     elif "postgresql" in config["ENGINE"]:
         config["ENGINE"] = "sasproject.postgresql"
-        # A socket's folder can only be written so in a URL.
+        # In a URL the folder of a socket is percent-encoded.
         config["HOST"] = unquote(config["HOST"])
         options.setdefault("connect_timeout", 5)
         options.setdefault("keepalives_idle", 30)
         options.setdefault("keepalives_interval", 10)
         options.setdefault("keepalives_count", 3)
-        # Keepalive says nothing while a statement is on its way: milliseconds.
+        # Milliseconds; keepalives do not help while sent data is unacknowledged.
         options.setdefault("tcp_user_timeout", 30_000)
         options.setdefault("target_session_attrs", "read-write")
-        # The last word counts: the URL's own limits win, and the others stay.
+        # The last value counts: the URL's own limits override these.
         options["options"] = f"{LIMITS} {options.get('options', '')}".rstrip()
     # Workers keep their connection between tasks (``workers.runtime.db_connections``), web threads
-    # between requests; the health check replaces one that died.
+    # between requests; the health check replaces a dead one.
     config.setdefault("CONN_MAX_AGE", 600)
     config["CONN_HEALTH_CHECKS"] = True
     return config
 
 
 @contextmanager
-def unhurried(connection: Any) -> Iterator[None]:
-    """Lift the time limits of requests for a command that reads or changes whole tables."""
+def without_time_limits(connection: Any) -> Iterator[None]:
+    """Lift the time limits of requests for commands that read or change whole tables."""
     if connection.vendor != "postgresql":
         yield
         return
@@ -78,7 +78,7 @@ def unhurried(connection: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        # A connection that died meanwhile took its settings with it.
+        # A connection that died meanwhile has no settings to reset.
         if connection.connection is not None and connection.is_usable():
             with connection.cursor() as cursor:
                 for name in limits:

@@ -1,4 +1,4 @@
-"""Being the first process of a container, whose signals the kernel drops until it handles them."""
+"""SIGTERM for the first process of a container, to which the kernel sends only handled signals."""
 
 import os
 import signal
@@ -8,14 +8,14 @@ from types import FrameType
 
 
 def end(_signum: int, _frame: FrameType | None) -> None:
-    """End as a process does that SIGTERM kills."""
+    """Exit with the code of a process that SIGTERM kills."""
     sys.exit(128 + signal.SIGTERM)
 
 
 def end_while_it_imports() -> None:
-    """Have SIGTERM end process 1 although it still imports, which takes seconds on a busy machine.
+    """Make SIGTERM end process 1 during its imports, which take seconds on a busy machine.
 
-    Workers, Beat and commands that go on for long have handlers of their own later.
+    Workers, Beat and long-running commands install handlers of their own later.
     """
     if os.getpid() != 1 or threading.current_thread() is not threading.main_thread():
         return

@@ -1,4 +1,4 @@
-"""Logging: one event name and its fields a line, as text or as JSON."""
+"""Logging: an event name and its fields per line, as text or as JSON."""
 
 import logging
 import logging.config
@@ -15,16 +15,16 @@ from workers.exceptions import causes, first_line
 from workers.logs import call_fields
 from workers.runtime import db_connections
 
-#: Whose fields are shown; those of libraries may carry a task's arguments.
+#: Loggers whose fields are shown; fields of libraries may contain a task's arguments.
 OURS = ("sasproject", "orders", "workers")
-#: What kombu and RabbitMQ's client raise where the broker is away or lets nobody in.
+#: Exceptions of kombu and amqp if the broker is away or refuses the login.
 BROKER_AWAY = (BrokerError, AMQPError)
 
 _add_fields = structlog.stdlib.ExtraAdder()
 
 
 def _add_our_fields(logger: Any, name: str, event: Any) -> Any:
-    """Show the ``extra`` fields of our own records, which say the reasons."""
+    """Add the ``extra`` fields of our own records."""
     record = event.get("_record")
     if record is not None and record.name.partition(".")[0] in OURS:
         return _add_fields(logger, name, event)
@@ -32,13 +32,13 @@ def _add_our_fields(logger: Any, name: str, event: Any) -> Any:
 
 
 def _add_call_fields(logger: Any, name: str, event: Any) -> Any:
-    """Say which call a record was logged in, whoever logged it."""
+    """Add the fields of the current call to a record of any logger."""
     return {**call_fields(), **event}
 
 
-#: What opens something for whoever has it: a path that is a right (a callback, an order's page),
-#: one of our tokens, a secret of webhooks, what a request says to be let in, a password in a URL.
-_RIGHTS = re.compile(
+#: Secrets that grant access: a path (a callback, an order's page), one of our tokens, a webhook
+#: secret, the credentials of a request, a password in a URL.
+_SECRETS = re.compile(
     r"""(/callbacks/|/orders/|/my-orders/)[^\s/?"'\\]{16,}
     |(sas_[0-9a-f]{8}_)[\w-]+
     |(whsec_)[\w+/=-]+
@@ -48,25 +48,25 @@ _RIGHTS = re.compile(
 )
 
 
-def _mask_rights(logger: Any, name: str, line: str) -> str:
-    """Mask the rights in a line, whoever wrote it and in whichever of its fields they stand."""
-    return _RIGHTS.sub(lambda found: f"{next(filter(None, found.groups()))}***", line)
+def _mask_secrets(logger: Any, name: str, line: str) -> str:
+    """Mask the secrets in a line of any logger, in any of its fields."""
+    return _SECRETS.sub(lambda match: f"{next(filter(None, match.groups()))}***", line)
 
 
 def _shorten_outages(logger: Any, name: str, event: Any) -> Any:
-    """Say in one line that a server is away; at DEBUG with the traceback, and all of the message.
+    """Log an outage in one line; at DEBUG with the traceback and the whole message.
 
-    It comes again with every request and every beat, and tells nothing of the code it struck.
+    Every request and every beat logs it again, and its traceback says nothing about our code.
     """
     error = event.get("exc_info")
     error = error[1] if isinstance(error, tuple) else error
     if logging.root.isEnabledFor(logging.DEBUG) or not isinstance(error, BaseException):
         return event
-    for one in causes(error):
-        if db_connections.is_outage(one) or isinstance(one, BROKER_AWAY):
+    for cause in causes(error):
+        if db_connections.is_outage(cause) or isinstance(cause, BROKER_AWAY):
             del event["exc_info"]
             event["event"] = str(event["event"]).partition("\n")[0]
-            event.setdefault("reason", f"{type(one).__name__}: {first_line(one)}")
+            event.setdefault("reason", f"{type(cause).__name__}: {first_line(cause)}")
             break
     return event
 
@@ -83,7 +83,7 @@ SHARED: list[Any] = [
 
 
 def configure(*, json: bool, level: str) -> None:
-    """Send structlog's and the standard library's records to stderr in one format."""
+    """Log structlog's and the standard library's records to stderr in one format."""
     if level not in logging.getLevelNamesMapping():
         raise ImproperlyConfigured(
             f"SAS_LOG_LEVEL must be DEBUG, INFO, WARNING, ERROR or CRITICAL, got {level!r}."
@@ -110,7 +110,7 @@ def configure(*, json: bool, level: str) -> None:
                     "processors": [
                         structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                         renderer,
-                        _mask_rights,
+                        _mask_secrets,
                     ],
                 }
             },
@@ -124,12 +124,12 @@ def configure(*, json: bool, level: str) -> None:
             },
             "root": {"handlers": ["stderr"], "level": level},
             "loggers": {
-                # Celery sets the root's level to that of its -l.
+                # Celery sets the root's level to the one of its option -l.
                 "sasproject.ready": {"level": level},
-                # A request line and a message line each would say the same as the journal.
+                # Lines for each request and message would only repeat the journal.
                 "celery.worker.strategy": {"level": "WARNING"},
                 "celery.app.trace": {"level": "WARNING"},
-                # It warns of a broker without a host in every command: files have none.
+                # Every command would warn of a broker without a host, as files have none.
                 "kombu.connection": {"level": "ERROR"},
                 "httpx2": {"level": "WARNING"},
                 "httpcore2": {"level": "WARNING"},

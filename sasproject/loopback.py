@@ -1,8 +1,8 @@
-"""What may be relaxed because only this machine is answered: with DEBUG, or loopback-only.
+"""Relaxed security for a system that serves only this machine: DEBUG, or the loopback-only mode.
 
-Loopback-only is production's behaviour (DEBUG off) for a demonstration: plain http, logins
-that everybody knows, a secret key of the run folder.  It holds as long as nobody else can
-reach it, so both modes refuse every host name that is not loopback.
+Loopback-only is production's behaviour (DEBUG off) for a demonstration: plain http, well-known
+logins, a secret key in the run folder.  It is safe as long as no other machine can reach it, so
+both modes refuse every host name that is not loopback.
 """
 
 import contextlib
@@ -18,32 +18,32 @@ NAMES = ("localhost", "127.0.0.1", "[::1]")
 #: Commands that run the whole system on this machine.
 COMMANDS = ("stack", "demo")
 MODE = "DJANGO_LOOPBACK_ONLY"
-#: The default of earlier releases: everybody can read it.
+#: The public default of earlier releases.
 WELL_KNOWN_KEY = "development-only-secret-key"
 
 
 def choose(argv: Sequence[str], environ: MutableMapping[str, str]) -> None:
-    """Have ``stack`` and ``demo`` run loopback-only, unless the caller has chosen a mode."""
-    is_ours = tuple(argv[1:2]) in [(name,) for name in COMMANDS]
-    if is_ours and not (environ.get("DJANGO_DEBUG") or environ.get(MODE)):
+    """Run ``stack`` and ``demo`` loopback-only, unless the caller has chosen a mode."""
+    is_local_command = tuple(argv[1:2]) in [(name,) for name in COMMANDS]
+    if is_local_command and not (environ.get("DJANGO_DEBUG") or environ.get(MODE)):
         environ[MODE] = "on"
 
 
 def hosts(names: Sequence[str], *, mode: str) -> list[str]:
-    """Return the host names to answer in a mode that is for this machine alone.
+    """Return the host names to serve in a mode that is for this machine only.
 
-    Raises ``ImproperlyConfigured`` where another name is asked for.
+    Raises ``ImproperlyConfigured`` if another name is configured.
     """
-    if strangers := [name for name in names if name not in NAMES]:
+    if others := [name for name in names if name not in NAMES]:
         raise ImproperlyConfigured(
             f"DJANGO_ALLOWED_HOSTS must be loopback names only ({', '.join(NAMES)}) while {mode} "
-            f"is on, got {', '.join(strangers)}. Unset it, or set DJANGO_DEBUG=off and "
+            f"is on, got {', '.join(others)}. Unset it, or set DJANGO_DEBUG=off and "
             f"{MODE}=off to serve others."
         )
     return list(NAMES)
 
 
-#: What Django's `check --deploy` asks for, too: logins and callback tokens are signed with it.
+#: The minimum of Django's `check --deploy`: the key signs logins and callback tokens.
 SHORTEST_KEY = 50
 MAKE_A_KEY = (
     'Make one with `python3 -c "import secrets; print(secrets.token_urlsafe(60))"`, keep it, and '
@@ -52,13 +52,13 @@ MAKE_A_KEY = (
 
 
 def secret_key(folder: Path) -> str:
-    """Return the secret key of a run folder, made on first use, readable by its owner alone.
+    """Return the secret key of a run folder, created on first use, readable only by its owner.
 
-    Processes that start at once agree on one: a key is written whole before it has its name.
+    Concurrent processes agree on one key: the file is written completely before it gets its name.
     """
     path = folder / "secret-key"
     if not path.exists():
-        # Its own for each thread, and for each container, where every process may have one id.
+        # A draft for each thread and container: process ids repeat between containers.
         with tempfile.NamedTemporaryFile("w", dir=folder, prefix="secret-key.") as draft:
             draft.write(secrets.token_urlsafe(48))
             draft.flush()
@@ -68,9 +68,9 @@ def secret_key(folder: Path) -> str:
 
 
 def check_old_keys(text: str) -> list[str]:
-    """Return the keys that were the secret key before, from a list with commas between.
+    """Return the former secret keys, from a list separated by commas.
 
-    Refuses the one that everybody knows: whatever it signed would be taken.
+    Refuses the well-known key, whose signatures anyone can forge.
     """
     keys = [key for part in text.split(",") if (key := part.strip())]
     if WELL_KNOWN_KEY in keys:
@@ -82,7 +82,7 @@ def check_old_keys(text: str) -> list[str]:
 
 
 def check_secret_key(key: str) -> str:
-    """Refuse a key that is missing, that everybody knows, or that can be guessed."""
+    """Refuse a key that is missing, well known or too short."""
     if key in ("", WELL_KNOWN_KEY):
         raise ImproperlyConfigured(
             "DJANGO_SECRET_KEY is missing or the development default, and DJANGO_DEBUG is off. "
@@ -97,7 +97,7 @@ def check_secret_key(key: str) -> str:
 
 
 def shop_url(allowed_hosts: list[str], *, is_local: bool) -> str:
-    """Return where the shop is, unless somebody says: by https at the first name it answers."""
+    """Return the default address of the shop: https at the first allowed host name."""
     if is_local:
         return "http://127.0.0.1:8000"
     names = (name.lstrip(".") for name in allowed_hosts if "*" not in name)

@@ -1,4 +1,4 @@
-"""What every answer has, and has not, whichever door it comes from."""
+"""Middleware for all responses."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from workers.exceptions import RETRY_SECONDS
 
 
 class NoBodyToHead:
-    """Answers HEAD without a body: gunicorn drops it, and logs a warning of each."""
+    """Removes the body of answers to HEAD, which gunicorn would drop with a warning each time."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
@@ -25,7 +25,7 @@ class NoBodyToHead:
 
 
 class RetryAfter:
-    """Says with every 503 when to come again, unless the answer says so itself."""
+    """Adds Retry-After to every 503 that has none."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response

@@ -19,9 +19,8 @@ env = Variables()
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 RUN_DIR = Path(env.str("SAS_RUN_DIR", default=str(BASE_DIR / ".run"))).resolve()
-# DEBUG is on unless switched off: a fresh clone must run without any setting.  It stays
-# harmless, because then, as in the loopback-only mode of `stack` and `demo`, loopback host
-# names only are answered.
+# DEBUG is on by default: a fresh clone must run without any setting.  It is harmless, because
+# then, as in the loopback-only mode of `stack` and `demo`, only loopback host names are served.
 LOOPBACK_ONLY: bool = env.bool("DJANGO_LOOPBACK_ONLY", default=False)
 DEBUG: bool = env.bool("DJANGO_DEBUG", default=not LOOPBACK_ONLY)
 if DEBUG and LOOPBACK_ONLY:
@@ -34,7 +33,7 @@ DATABASE_URL = env.str("DATABASE_URL", default=f"sqlite:///{RUN_DIR / 'db.sqlite
 BROKER_URL = env.str("BROKER_URL", default="")
 EMAIL_URL = env.str("EMAIL_URL", default=f"filemail:///{RUN_DIR / 'mail'}")
 WRITABLE = "Set it to a folder that this user may write."
-# With servers for all three nothing is kept in files: a container's disk may be read-only.
+# With servers for all three no folder is needed: a container's disk may be read-only.
 if IS_LOCAL or run_folder.is_needed(DATABASE_URL, BROKER_URL, EMAIL_URL):
     with refused("SAS_RUN_DIR", WRITABLE):
         run_folder.make(RUN_DIR)
@@ -49,9 +48,9 @@ if IS_LOCAL:
 else:
     SECRET_KEY = loopback.check_secret_key(SECRET_KEY)
 SECRET_KEY_FALLBACKS = loopback.check_old_keys(env.str("DJANGO_SECRET_KEY_FALLBACKS", default=""))
-# Whether there may be accounts whose password is their name.
+# Whether accounts whose password is their name may exist.
 DEMO_LOGINS = IS_LOCAL
-# Whether the admin has a page that breaks services and kills processes.
+# Whether the admin has the page that breaks services and kills processes.
 FAULT_PAGE = IS_LOCAL
 CSRF_FAILURE_VIEW = "orders.views.pages.forged"
 CSRF_TRUSTED_ORIGINS = env.list("DJANGO_CSRF_TRUSTED_ORIGINS", default=[])
@@ -83,7 +82,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django_permissions_policy.PermissionsPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    # Before whatever looks at the host's name.
+    # Before any middleware that checks the host name.
     "workers.views.probes.Probes",
     "workers.desk.metrics.view.Metrics",
     # Files and probes are not logged.
@@ -97,7 +96,7 @@ MIDDLEWARE = [
     "workers.desk.admin.middleware.VisibleText",
     "workers.desk.admin.middleware.ViewerTimeZone",
     "workers.desk.admin.middleware.Navigation",
-    # The last: it answers in place of a login page that was sent too often.
+    # Last: it replaces the answer to a login after too many failures.
     "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "sasproject.urls"
@@ -123,11 +122,11 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-# Counts failed logins before a password is looked at; passwords and permissions are Django's.
+# axes counts failed logins before a password is checked; passwords and permissions are Django's.
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesBackend", "django.contrib.auth.backends.ModelBackend"]
 BEHIND_PROXY = env.bool("DJANGO_BEHIND_PROXY", default=False)
-# By name and address together: whoever knows an operator's name cannot lock the operator out.
-# The handler counts an address's failures under many names, too.
+# By name and address together, so that knowing a name is not enough to lock its owner out.
+# The handler also counts an address's failures under many names.
 AXES_HANDLER = "orders.admin.guessing.Handler"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 10
@@ -136,22 +135,22 @@ AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_CLIENT_IP_CALLABLE = "sasproject.visitors.address_of"
 AXES_LOCKOUT_CALLABLE = "orders.admin.lockout.show"
-# Rows of failed logins only, and unlocking by `manage.py axes_reset_username`.
+# Only rows of failed logins; unlock with `manage.py axes_reset_username`.
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
-# Somebody types a password where the name belongs: names are not logged, addresses are.
+# Log addresses but no names, because people type passwords into the name's field.
 AXES_SENSITIVE_PARAMETERS = ["username"]
 LOGIN_URL, LOGIN_REDIRECT_URL = "admin:login", "admin:index"
 
-# Where the shop is not at the root of its host; gunicorn reads the same variable.
+# The shop's path if it is not the root of its host; gunicorn reads the same variable.
 FORCE_SCRIPT_NAME = env.str("SCRIPT_NAME", default="").rstrip("/") or None
 prefix = f"{FORCE_SCRIPT_NAME or ''}/".removeprefix("/")
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not IS_LOCAL
 SECURE_REDIRECT_EXEMPT = [rf"^{prefix}(livez|readyz|metrics)$"]
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
-# Not Strict: the links in our mails lead to pages that know the session.
+# Not Strict: pages that our mails link to need the session.
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_HSTS_SECONDS = 0 if IS_LOCAL else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not IS_LOCAL
@@ -160,7 +159,7 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-# Everything comes from here or not at all, and nothing is inline.
+# Everything is loaded from this host, and nothing is inline.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
@@ -192,10 +191,10 @@ STATIC_URL = f"{FORCE_SCRIPT_NAME or ''}/static/"
 STATIC_ROOT = env.str("DJANGO_STATIC_ROOT", default=str(RUN_DIR / "static"))
 # Without collectstatic (development, demo) the files are served from the apps themselves.
 WHITENOISE_USE_FINDERS = True
-# Where they have to be collected, sasproject.E003 and the doctor say so, and what to do.
+# If they must be collected, sasproject.E003 and the doctor report it with the remedy.
 warnings.filterwarnings("ignore", message="No directory at", category=UserWarning)
 if not IS_LOCAL:
-    # Compressed, and kept by browsers for good under names that change with the content.
+    # Compressed, and cached for ever under names that change with the content.
     STORAGES = {
         "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
         "staticfiles": {"BACKEND": "sasproject.static_files.CollectedFiles"},
@@ -212,26 +211,26 @@ logs.configure(
     json=env.bool("SAS_LOG_JSON", default=not DEBUG), level=env.str("SAS_LOG_LEVEL", default="INFO")
 )
 
-# Links in mails to buyers begin with it: who asks for a mail may say any host name and port.
+# The base of links in mails, never taken from a request, whose Host header can be forged.
 SHOP_URL = env.http_url("SHOP_URL", default=loopback.shop_url(ALLOWED_HOSTS, is_local=IS_LOCAL))
 
 SANDBOX_URL = env.http_url("SANDBOX_URL", default="http://127.0.0.1:8900")
 
-# Who publishes is told from RabbitMQ's user-id: only where every client has a login of its own.
+# Trust RabbitMQ's user-id as the sender: only if every client has a login of its own.
 SUBMISSIONS_TRUST_USER_ID = env.bool("SUBMISSIONS_TRUST_USER_ID", default=False)
 
 if LOOPBACK_ONLY:
-    # The demonstration's receivers are programs on this machine.
+    # The demonstration's webhook receivers run on this machine.
     SAS_WEBHOOK_PRIVATE_ADDRESSES = env.bool("SAS_WEBHOOK_PRIVATE_ADDRESSES", default=True)
-    # Left out on purpose: https, cookies for it alone, and a broker that others reach.
+    # Intended here: no https, no secure cookies, and a broker on this machine only.
     SILENCED_SYSTEM_CHECKS = [
         *("security.W004", "security.W008", "security.W012", "security.W016"),
         "workers.W005",
     ]
 
-# Celery.  Reliability comes from the rows; these keep messages cheap and honest.
+# Celery.  Reliability comes from the rows; these settings keep messages cheap.
 CELERY_BROKER_URL, CELERY_BROKER_TRANSPORT_OPTIONS = brokers.configure(BROKER_URL, RUN_DIR)
-# The engine's queues and other settings that it needs come with workers.celery.install.
+# workers.celery.install adds the engine's queues and other settings that it needs.
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_RESULT_BACKEND = None
@@ -239,12 +238,12 @@ CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-# Celery makes a log line of every write to stderr, and Python writes a traceback in snippets.
+# Celery would log every write to stderr separately, and Python writes tracebacks in pieces.
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = env.bool("CELERY_REMOTE_CONTROL", default=DEBUG)
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 20_000
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 400_000
-# For the consumer of submissions, too, which is no Celery.
+# Also for the consumer of submissions, which does not use Celery.
 CELERY_BROKER_CONNECTION_TIMEOUT = 3
 CELERY_BROKER_HEARTBEAT = 30
 CELERY_TIMEZONE = "UTC"

@@ -4,7 +4,7 @@ from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
 class CollectedFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # no types
-    """What was not collected keeps its plain name, and is served from its app."""
+    """Serves files that were not collected from their apps, under their plain names."""
 
     def stored_name(self, name: str) -> str:
         try:

@@ -14,7 +14,7 @@ handler500 = "orders.views.pages.broken"
 urlpatterns = [
     path("api/v1/docs", docs),
     path("api/v1/", api.urls),
-    # Before the admin, which answers for everything below its address.
+    # Before the admin, which answers every address below its own.
     path("admin/faults/", fault_page.urls),
     path("admin/", admin.site.urls),
     path("", include("orders.urls")),

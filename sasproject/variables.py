@@ -1,4 +1,4 @@
-"""Environment variables, read strictly: what cannot be meant is refused, with what can be."""
+"""Environment variables, read strictly: an invalid value is refused with a valid example."""
 
 import os
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ Text = str
 
 
 class Variables(environ.Env):  # type: ignore[misc]  # it has no types
-    """django-environ, but an empty variable counts as not set, and a switch is on or off.
+    """django-environ, except that an empty variable counts as unset, and a switch is on or off.
 
-    There ``maybe`` would silently mean off.
+    In django-environ ``maybe`` would silently mean off.
     """
 
     @property
@@ -25,7 +25,7 @@ class Variables(environ.Env):  # type: ignore[misc]  # it has no types
         return {name: value for name in os.environ if (value := variable(name))}
 
     def str(self, var: Text, default: Any = environ.Env.NOTSET, multiline: bool = False) -> Any:
-        """Return a text as it stands: the library takes ``$x`` for the name of another variable."""
+        """Return a text unchanged: the library would replace ``$x`` by another variable."""
         value = variable(var)
         if value is None or multiline:
             return super().str(var, default=default, multiline=multiline)
@@ -47,9 +47,9 @@ class Variables(environ.Env):  # type: ignore[misc]  # it has no types
 
 @contextmanager
 def refused(name: str, remedy: str) -> Iterator[None]:
-    """Turn whatever goes wrong with a variable into one line that names it.
+    """Turn any error with a variable into one line that names it.
 
-    A URL is not shown: it may hold a password.
+    Does not show a URL, which may contain a password.
     """
     try:
         yield

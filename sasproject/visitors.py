@@ -1,4 +1,4 @@
-"""Where a request comes from, as far as that can be believed."""
+"""The network address that a request comes from, as far as it can be trusted."""
 
 import logging
 import re
@@ -12,44 +12,44 @@ log = logging.getLogger(__name__)
 
 #: ``203.0.113.7:51234``, ``[2001:db8::1]:443`` or ``[2001:db8::1]``, as some proxies write it.
 _WITH_PORT = re.compile(r"(?:\[([^\]]+)\]|([^:]+))(?::\d{1,5})?")
-#: What a proxy writes is the same for every request: it is logged this often by one process.
+#: A proxy writes the same for every request: each process logs an unreadable address this often.
 LOG_SECONDS = 60.0
 
 
 class _Logged:
-    """When an address that cannot be read was logged last."""
+    """When an unreadable address was last logged."""
 
     at = float("-inf")
 
 
 def address_of(request: HttpRequest) -> str | None:
-    """Return the network address of a visitor; None where it is not known.
+    """Return the network address of a visitor; None if it is unknown.
 
-    Behind a proxy it is what the proxy wrote last: all before it is the visitor's own word.  Where
-    that cannot be read it is not known, and never the proxy's, which would be everybody's.
-    Of an IPv6 address only the network counts, for a visitor has all the addresses in it.
+    Behind a proxy it is the last entry of X-Forwarded-For: earlier entries can be forged.  If that
+    cannot be read, the address is unknown; the proxy's own would stand for all visitors.
+    An IPv6 address counts as its /64 network, all of whose addresses a visitor can use.
     """
     if not settings.BEHIND_PROXY:
         return _network(request.META.get("REMOTE_ADDR", ""))
     last = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2]
-    if (found := _network(last)) is None:
+    if (address := _network(last)) is None:
         _log_unreadable(last)
-    return found
+    return address
 
 
 def _network(text: str) -> str | None:
     text = text.strip().strip('"')
-    if with_port := _WITH_PORT.fullmatch(text):
-        text = with_port[1] or with_port[2]
+    if match := _WITH_PORT.fullmatch(text):
+        text = match[1] or match[2]
     try:
-        found = ip_address(text)
+        address = ip_address(text)
     except ValueError:
         return None
-    if not isinstance(found, IPv6Address):
-        return str(found)
-    if found.ipv4_mapped:
-        return str(found.ipv4_mapped)
-    return str(IPv6Network((found.packed, 64), strict=False).network_address)
+    if not isinstance(address, IPv6Address):
+        return str(address)
+    if address.ipv4_mapped:
+        return str(address.ipv4_mapped)
+    return str(IPv6Network((address.packed, 64), strict=False).network_address)
 
 
 def _log_unreadable(last: str) -> None:

@@ -12,24 +12,24 @@ from django.core.wsgi import get_wsgi_application
 
 from sasproject import refusals
 
-#: gunicorn ends on this exit code, and starts the process again on others.
+#: gunicorn ends on this exit code; on others it restarts the process.
 CANNOT_LOAD = 4
 _CHARSET = re.compile(r";\s*charset\s*=[^;]*", re.IGNORECASE)
 
 
 def _load() -> WSGIHandler:
-    """Return Django's application; end the process where it cannot work, with the reasons."""
+    """Return Django's application; if it cannot work, exit with the reasons."""
     try:
         application = get_wsgi_application()
         from workers.celery import starting
 
-        if found := list(starting.problems()):
-            raise ImproperlyConfigured("\n".join(found))
+        if problems := list(starting.problems()):
+            raise ImproperlyConfigured("\n".join(problems))
     except Exception as error:
-        said = refusals.explain(error)
-        if said is None:
+        message = refusals.explain(error)
+        if message is None:
             raise
-        sys.stderr.write(f"{said}\n")
+        sys.stderr.write(f"{message}\n")
         raise SystemExit(CANNOT_LOAD) from None
     return application
 
@@ -39,10 +39,10 @@ _django = _load()
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Answer a request, read as UTF-8 whatever charset it gives itself.
+    """Answer a request, decoded as UTF-8 whatever charset it declares.
 
-    Django decodes the query by it while it makes the request, where no handler of errors is
-    yet: ``charset=hex`` would be a server error, and ``utf-7`` lets half characters in.
+    Django decodes the query by the declared charset before any error handler is active:
+    ``charset=hex`` would be a server error, and ``utf-7`` would let lone surrogates in.
     """
     if "CONTENT_TYPE" in environ:
         environ["CONTENT_TYPE"] = _CHARSET.sub("", environ["CONTENT_TYPE"])

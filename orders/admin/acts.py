@@ -1,4 +1,4 @@
-"""What may be done about dead letters: each act, who may do it, and doing it."""
+"""Actions on dead letters: what each needs, who may perform it, and how it is carried out."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,18 +24,18 @@ CORRECT = "orders.correct_dead_letter"
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One thing that an operator may do about a dead letter."""
+    """An action of an operator on a dead letter."""
 
     name: str
     label: Any
-    #: In the list of actions.
+    #: Its label in the list's menu of actions.
     description: Any
     sentence: Any
-    #: The state that it is done in.
+    #: The state that a dead letter must be in.
     state: str
     needs_reason: bool = False
     is_grave: bool = True
-    #: Whether who sent it must be proven, or stood for.
+    #: Whether the sender must be proven, or vouched for by the operator.
     asks_proof: bool = False
 
 
@@ -45,8 +45,8 @@ ACTS = (
         lazy("Replay"),
         lazy("Replay selected dead letters"),
         lazy(
-            "The message is looked at again and its order placed, as its client and under its "
-            "message id. Its token is not asked for again: you stand for it."
+            "The message is checked again and its order placed, as its client and under its "
+            "message id. Its token is not checked again: you vouch for it."
         ),
         DeadLetter.State.OPEN,
         asks_proof=True,
@@ -84,14 +84,14 @@ def may(request: HttpRequest) -> bool:
 
 
 def offers(request: HttpRequest, letter: DeadLetter) -> list[Offer]:
-    """Return what the user may do about a dead letter now."""
-    found = []
+    """Return the actions that the user may perform on a dead letter now."""
+    available = []
     if letter.state == DeadLetter.State.OPEN and request.user.has_perm(CORRECT):
         url = reverse("admin:orders_deadletter_correct", args=[letter.pk])
-        found.append(Offer(_("Correct and replay"), url, "correct", False))
+        available.append(Offer(_("Correct and replay"), url, "correct", False))
     if not may(request):
-        return found
-    return found + [
+        return available
+    return available + [
         Offer(
             act.label,
             reverse(f"admin:orders_deadletter_{act.name}", args=[letter.pk]),
@@ -106,30 +106,30 @@ def offers(request: HttpRequest, letter: DeadLetter) -> list[Offer]:
 def carry_out(
     request: HttpRequest, act: Act, ids: list[int], reason: str, *, unproven: bool = False
 ) -> list[str]:
-    """Act on each by itself, log what landed, and return why the others did not.
+    """Act on each dead letter separately, log the changes, and return the refusals.
 
-    ``unproven``: the operator stands for those whose sender is not proven.
+    ``unproven``: the operator vouches for senders that are not proven.
     """
-    refusals, landed = [], []
-    stands = {"unproven": unproven} if act.asks_proof else {}
+    refusals, changed = [], []
+    options = {"unproven": unproven} if act.asks_proof else {}
     for pk in ids:
         try:
-            dead_letters.VERBS[act.name](pk, actor=actor(request), reason=reason, **stands)
+            dead_letters.VERBS[act.name](pk, actor=actor(request), reason=reason, **options)
         except NotNow as error:
             refusals.append(str(error))
         except Refused as error:
-            said = {"pk": pk, "why": str(error).rstrip(".")}
-            refusals.append(_("Dead letter %(pk)d: %(why)s.") % said)
+            params = {"pk": pk, "why": str(error).rstrip(".")}
+            refusals.append(_("Dead letter %(pk)d: %(why)s.") % params)
         else:
-            landed.append(pk)
-    if landed:
+            changed.append(pk)
+    if changed:
         assert request.user.pk is not None
         LogEntry.objects.log_actions(
             user_id=request.user.pk,
-            queryset=DeadLetter.objects.defer("body").filter(pk__in=landed),
+            queryset=DeadLetter.objects.defer("body").filter(pk__in=changed),
             action_flag=CHANGE,
             change_message=f"{act.label} {reason}".strip(),
         )
-        text = ngettext("%(act)s: %(n)d changed.", "%(act)s: %(n)d changed.", len(landed))
-        messages.success(request, text % {"act": act.label, "n": len(landed)})
+        text = ngettext("%(act)s: %(n)d changed.", "%(act)s: %(n)d changed.", len(changed))
+        messages.success(request, text % {"act": act.label, "n": len(changed)})
     return refusals

@@ -1,4 +1,4 @@
-"""API clients: who may use the doors, with which tokens, and what was done about them."""
+"""API clients: the list, and a page of each with its tokens, its actions and their log."""
 
 from typing import Any
 
@@ -25,30 +25,30 @@ from workers.desk.admin.actions.available import Offer
 from workers.desk.admin.lists import AskableListAdmin, ClockedChangeList, LiveMedia
 from workers.desk.admin.row_page import RowPageAdmin
 
-#: Beyond it orders are not counted, for each of a page's clients would have all of its read.
+#: Orders are counted up to this bound: the list counts those of each client on the page.
 COUNTED = 10_000
-#: Entries of the log on a client's page.
+#: Log entries on a client's page.
 LOGGED = 20
 
 
 class ClientChangeList(ClockedChangeList):
-    """A change list whose rows know their good tokens and how many orders they have placed."""
+    """Adds each client's tokens and number of orders to its row."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         for row in self.result_list:
             row.all_tokens = list(row.tokens.all())
-            row.placed = placed(row)
+            row.order_count = order_count(row)
             row.may_see_orders = request.user.has_perm("orders.view_order")
 
 
 @admin.register(ApiClient)
 class ApiClientAdmin(RowPageAdmin, ReadOnlyAdmin, AskableListAdmin):
-    """Read-only but for the acts, each with its permission; secrets are in no list and no field."""
+    """Read-only but for its actions, each with its permission; shows no secret anywhere."""
 
     change_list_template = "admin/orders/client/list.html"
     change_form_template = "admin/orders/client/page.html"
-    # The page shows its parts itself; Django would draw the secrets as fields.
+    # The template draws the page; Django would show the secrets as fields.
     fields = ("name",)
     list_display = ("name", "standing", "good_tokens", "last_used", "limit", "orders")
     list_filter = ("is_active",)
@@ -94,7 +94,7 @@ class ApiClientAdmin(RowPageAdmin, ReadOnlyAdmin, AskableListAdmin):
         return super().changelist_view(request, context)
 
     def row_context(self, request: HttpRequest, row: ApiClient) -> dict[str, Any]:
-        return _page(request, row)
+        return _page_context(request, row)
 
     @admin.display(description=lazy("state"), ordering="is_active")
     def standing(self, row: ApiClient) -> SafeString:
@@ -102,36 +102,36 @@ class ApiClientAdmin(RowPageAdmin, ReadOnlyAdmin, AskableListAdmin):
 
     @admin.display(description=lazy("good tokens"))
     def good_tokens(self, row: Any) -> SafeString | str:
-        found = [token for token in row.all_tokens if is_good(token, row.now)]
-        if not found:
+        tokens = [token for token in row.all_tokens if is_good(token, row.now)]
+        if not tokens:
             return badges.NOTHING
-        scopes = sorted({scope for token in found for scope in token.scopes})
-        shown = format_html('{} <span class="sas-agent">{}</span>', len(found), ", ".join(scopes))
-        return _on_a_phone(_("tokens"), shown)
+        scopes = sorted({scope for token in tokens for scope in token.scopes})
+        text = format_html('{} <span class="sas-agent">{}</span>', len(tokens), ", ".join(scopes))
+        return _labelled(_("tokens"), text)
 
     @admin.display(description=lazy("last used"))
     def last_used(self, row: Any) -> SafeString | str:
-        used = [token.last_used_at for token in row.all_tokens if token.last_used_at]
-        return _on_a_phone(_("used"), badges.age(max(used), row.now)) if used else _("never used")
+        times = [token.last_used_at for token in row.all_tokens if token.last_used_at]
+        return _labelled(_("used"), badges.age(max(times), row.now)) if times else _("never used")
 
     @admin.display(description=lazy("requests a minute"), ordering="requests_per_minute")
     def limit(self, row: ApiClient) -> SafeString:
-        return _on_a_phone(_("limit"), f"{row.requests_per_minute:,}")
+        return _labelled(_("limit"), f"{row.requests_per_minute:,}")
 
     @admin.display(description=lazy("orders"))
     def orders(self, row: Any) -> SafeString | str:
-        shown = row.placed
+        count = row.order_count
         if row.may_see_orders:
-            shown = format_html('<a href="{}">{}</a>', orders_url(row), row.placed)
-        return _on_a_phone(_("orders"), shown)
+            count = format_html('<a href="{}">{}</a>', orders_url(row), row.order_count)
+        return _labelled(_("orders"), count)
 
 
-def _on_a_phone(label: str, value: Any) -> SafeString:
-    """Return a value with the name of its column, shown where the columns have no heads."""
+def _labelled(label: str, value: Any) -> SafeString:
+    """Return a value with its column's label, which narrow screens show instead of the head."""
     return format_html('<span class="sas-label">{} </span>{}', label, value)
 
 
-def _page(request: HttpRequest, row: ApiClient) -> dict[str, Any]:
+def _page_context(request: HttpRequest, row: ApiClient) -> dict[str, Any]:
     now = timezone.now()
     content_type = ContentType.objects.get_for_model(ApiClient)
     log = LogEntry.objects.filter(content_type=content_type, object_id=str(row.pk))
@@ -140,13 +140,13 @@ def _page(request: HttpRequest, row: ApiClient) -> dict[str, Any]:
         "client": row,
         "mark": active_mark(row),
         "now": now,
-        "placed": placed(row),
+        "order_count": order_count(row),
         "orders_url": orders_url(row),
         "sinks_url": f"{reverse('admin:workers_sink_changelist')}?owner={row.submitter}",
         "reply_prefix": reply_queues.prefix(row),
         "is_rotating": webhooks.promised_until(row, now) is not None,
         "lines": [
-            (token, _token_mark(token, now), _revoking(request, token, now))
+            (token, _token_mark(token, now), _revoke_url(request, token, now))
             for token in row.tokens.all()
         ],
         "offers": _offers(request, row),
@@ -155,7 +155,7 @@ def _page(request: HttpRequest, row: ApiClient) -> dict[str, Any]:
 
 
 def _offers(request: HttpRequest, row: ApiClient) -> list[Offer]:
-    """Return what the user may do about a client now."""
+    """Return the actions that the user may perform on a client now."""
     return [
         Offer(
             act.label,
@@ -170,8 +170,8 @@ def _offers(request: HttpRequest, row: ApiClient) -> list[Offer]:
     ]
 
 
-def _revoking(request: HttpRequest, token: ApiToken, now: Any) -> str:
-    """Return the address of a token's revocation; empty: not for this user, or it is over."""
+def _revoke_url(request: HttpRequest, token: ApiToken, now: Any) -> str:
+    """Return the address that revokes a token; empty if it is not good or the user may not."""
     if not is_good(token, now) or not request.user.has_perm("orders.revoke_token"):
         return ""
     return reverse("admin:orders_apiclient_revoke_one", args=[token.client_id, token.prefix])
@@ -195,8 +195,8 @@ def is_good(token: ApiToken, now: Any) -> bool:
     return token.revoked_at is None and (token.expires_at is None or token.expires_at > now)
 
 
-def placed(row: ApiClient) -> str:
-    """Return how many orders a client has placed, as far as they are counted."""
+def order_count(row: ApiClient) -> str:
+    """Return how many orders a client has placed, counted up to ``COUNTED``."""
     n = Order.objects.filter(submitter=row.submitter).order_by()[: COUNTED + 1].count()
     return f"{n:,}" if n <= COUNTED else _("more than %(n)s") % {"n": f"{COUNTED:,}"}
 

@@ -1,4 +1,4 @@
-"""The frame of acts on API clients: each is done once, logged, and may show a secret once."""
+"""Actions on API clients: each is performed once, logged, and may show a secret once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,30 +25,29 @@ from workers.desk.admin.lists import LiveMedia
 
 @dataclass(frozen=True, slots=True)
 class ActResult:
-    """What an act did.  ``said`` is told and logged; ``secret`` goes into one page and no log."""
+    """``message`` is shown and logged; ``secret`` goes into one page and into no log."""
 
-    said: str
+    message: str
     secret: str = ""
-    #: What the secret is, for people.
-    secret_is: str = ""
+    secret_title: str = ""
 
 
-def seen(client: ApiClient) -> str:
-    """Return what an operator has seen of a client: whoever acts on an old page is told so."""
+def version_of(client: ApiClient) -> str:
+    """Return the version of a client that a page shows, so that acting on an old one is refused."""
     newest = client.tokens.order_by("-pk").values_list("pk", flat=True).first()
-    ended = client.tokens.exclude(revoked_at=None).count()
-    rotated = client.old_webhook_secret_until
-    at = rotated.timestamp() if rotated else 0
-    return f"{client.is_active:d}:{client.requests_per_minute}:{newest}:{ended}:{at}"
+    revoked = client.tokens.exclude(revoked_at=None).count()
+    old_secret_until = client.old_webhook_secret_until
+    until = old_secret_until.timestamp() if old_secret_until else 0
+    return f"{client.is_active:d}:{client.requests_per_minute}:{newest}:{revoked}:{until}"
 
 
 def record(request: HttpRequest, act: str, client: ApiClient, **detail: str) -> None:
-    """Journal an act on a client, as the terminal does; no secret is in it."""
+    """Journal an action on a client, as the terminal does, without any secret."""
     record_act(f"client_{act}", {"client": client.name, **detail}, actor=actor(request))
 
 
 class Target(NamedTuple):
-    """A client, and the beginning of the token that an act is about; empty: all of them."""
+    """A client, and the prefix of the token to act on; empty: all tokens."""
 
     client: ApiClient
     prefix: str
@@ -56,22 +55,22 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True)
 class Act(RowAct):
-    """One thing that an operator may do about a client, or about one of its tokens."""
+    """An action of an operator on a client, or on one of its tokens."""
 
     name: str
-    #: Below the client's address.
+    #: Relative to the client's address.
     address: str
     label: Any
     button: Any
     permission: str
     sentence: Any
-    #: Does it; raises ``StateError`` where that is not possible.
+    #: Performs the action; raises ``StateError`` if it is not possible.
     do: Callable[[ApiClient, str, dict[str, Any]], ActResult]
-    #: Why it is not possible just now; empty: it is.
+    #: Returns why the action is not possible now; empty: it is.
     refusal: Callable[[ApiClient, str], str]
     form: type[ActForm] = ActForm
     is_grave: bool = False
-    #: Its secret is shown to those only who also have this permission.
+    #: A further permission, without which the secret is not shown.
     shown_to: str = ""
 
     model = ApiClient
@@ -92,35 +91,38 @@ class Act(RowAct):
         return self.refusal(row.client, row.prefix)
 
     def initial(self, request: HttpRequest, row: Target) -> dict[str, Any]:
-        return {"requests_per_minute": row.client.requests_per_minute, "seen": seen(row.client)}
+        return {
+            "requests_per_minute": row.client.requests_per_minute,
+            "seen": version_of(row.client),
+        }
 
-    def perform(self, request: HttpRequest, row: Target, given: dict[str, Any]) -> ActResult:
-        """Do it and log it, or raise ``StateError`` and change nothing.
+    def perform(self, request: HttpRequest, row: Target, data: dict[str, Any]) -> ActResult:
+        """Perform and log the action, or raise ``StateError`` and change nothing.
 
-        A page that is sent again finds the client changed, so that reloading the page with a new
-        token makes no second one.
+        A form that is sent twice is refused the second time, because the client has changed:
+        reloading the page that shows a new token issues no second one.
         """
         with durable("admin.client"):
             client = ApiClient.objects.select_for_update().get(pk=row.client.pk)
-            if seen(client) != given["seen"]:
+            if version_of(client) != data["seen"]:
                 raise StateError(
                     _("%(client)s was changed since the page was opened. Look again.")
                     % {"client": client}
                 )
             if refusal := self.refusal(client, row.prefix):
                 raise StateError(refusal)
-            result = self.do(client, row.prefix, given)
-            write_log(request, client, result.said, given["reason"])
-            record(request, self.name, client, prefix=row.prefix, reason=given["reason"])
+            result = self.do(client, row.prefix, data)
+            write_log(request, client, result.message, data["reason"])
+            record(request, self.name, client, prefix=row.prefix, reason=data["reason"])
         return result
 
     def done(
-        self, request: HttpRequest, row: Target, result: ActResult, given: dict[str, Any]
+        self, request: HttpRequest, row: Target, result: ActResult, data: dict[str, Any]
     ) -> HttpResponse:
         if not result.secret or (self.shown_to and not request.user.has_perm(self.shown_to)):
-            messages.success(request, result.said)
+            messages.success(request, result.message)
             return redirect(self.url(request, row))
-        # In this page alone, not in the session and not in a message.
+        # The secret is in this response only, neither in the session nor in a message.
         context = {
             **admin.site.each_context(request),
             "opts": ApiClient._meta,
@@ -158,24 +160,24 @@ class Register(RowAct):
     def find(self, request: HttpRequest, **address: Any) -> None:
         return None
 
-    def perform(self, request: HttpRequest, row: None, given: dict[str, Any]) -> ApiClient:
+    def perform(self, request: HttpRequest, row: None, data: dict[str, Any]) -> ApiClient:
         names = ("name", "requests_per_minute")
-        client = ApiClient(**{name: given[name] for name in names}, created_at=timezone.now())
+        client = ApiClient(**{name: data[name] for name in names}, created_at=timezone.now())
         try:
             with durable("admin.client_register"):
                 client.save(force_insert=True)
-                said = _("%(client)s was added.") % {"client": client}
-                write_log(request, client, said, given["reason"])
-                record(request, "add", client, reason=given["reason"])
+                message = _("%(client)s was added.") % {"client": client}
+                write_log(request, client, message, data["reason"])
+                record(request, "add", client, reason=data["reason"])
         except IntegrityError:
             raise StateError(str(NAME_TAKEN)) from None
         return client
 
     def done(
-        self, request: HttpRequest, row: None, result: ApiClient, given: dict[str, Any]
+        self, request: HttpRequest, row: None, result: ApiClient, data: dict[str, Any]
     ) -> HttpResponse:
-        said = _("%(client)s was added. It has no token yet.") % {"client": result}
-        messages.success(request, said)
+        message = _("%(client)s was added. It has no token yet.") % {"client": result}
+        messages.success(request, message)
         return redirect("admin:orders_apiclient_change", result.pk)
 
     def context(self, request: HttpRequest, row: None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What may be done about API clients: each act, in its words."""
+"""The actions on API clients and their texts."""
 
 from typing import Any
 
@@ -14,27 +14,27 @@ from orders.models import ApiClient, ApiToken
 from workers import StateError
 
 
-def _issue(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
-    token = tokens.issue(client, scopes=given["scopes"], expires_at=given["expires_at"])
-    said = _("%(client)s was given the token %(prefix)s, which may %(scopes)s.") % {
+def _issue(client: ApiClient, prefix: str, data: dict[str, Any]) -> ActResult:
+    token = tokens.issue(client, scopes=data["scopes"], expires_at=data["expires_at"])
+    text = _("%(client)s was given the token %(prefix)s, which may %(scopes)s.") % {
         "client": client,
         "prefix": _prefix(token),
-        "scopes": ", ".join(sorted(given["scopes"])),
+        "scopes": ", ".join(sorted(data["scopes"])),
     }
-    return ActResult(said, token, _("The token, shown only now"))
+    return ActResult(text, token, _("The token, shown only now"))
 
 
-def _rotate(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
-    token = tokens.rotate(client, given["overlap_hours"], expires_at=given["expires_at"])
-    said = _("%(client)s was given the token %(prefix)s; its others end in %(hours)s.") % {
+def _rotate(client: ApiClient, prefix: str, data: dict[str, Any]) -> ActResult:
+    token = tokens.rotate(client, data["overlap_hours"], expires_at=data["expires_at"])
+    text = _("%(client)s was given the token %(prefix)s; its others end in %(hours)s.") % {
         "client": client,
         "prefix": _prefix(token),
-        "hours": _hours(given),
+        "hours": _hours(data),
     }
-    return ActResult(said, token, _("The token, shown only now"))
+    return ActResult(text, token, _("The token, shown only now"))
 
 
-def _revoke(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
+def _revoke(client: ApiClient, prefix: str, data: dict[str, Any]) -> ActResult:
     n = tokens.revoke(client, prefix or None)
     if prefix:
         return ActResult(
@@ -47,61 +47,61 @@ def _revoke(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
     return ActResult(text % {"n": n, "client": client})
 
 
-def _activate(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
+def _activate(client: ApiClient, prefix: str, data: dict[str, Any]) -> ActResult:
     client.is_active = True
     client.save(update_fields=["is_active"])
     return ActResult(_("%(client)s is active.") % {"client": client})
 
 
-def _deactivate(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
+def _deactivate(client: ApiClient, prefix: str, data: dict[str, Any]) -> ActResult:
     client.is_active = False
     client.save(update_fields=["is_active"])
     return ActResult(_("%(client)s is no longer active.") % {"client": client})
 
 
-def _limit(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
-    before, after = client.requests_per_minute, given["requests_per_minute"]
+def _limit(client: ApiClient, prefix: str, data: dict[str, Any]) -> ActResult:
+    before, after = client.requests_per_minute, data["requests_per_minute"]
     if before == after:
         raise StateError(_("Nothing is different: it is what it was."))
     client.requests_per_minute = after
     client.save(update_fields=["requests_per_minute"])
-    numbers = {"client": client, "after": after, "before": before}
+    params = {"client": client, "after": after, "before": before}
     return ActResult(
-        _("%(client)s may send %(after)d requests a minute, not %(before)d any more.") % numbers
+        _("%(client)s may send %(after)d requests a minute, not %(before)d any more.") % params
     )
 
 
-def _reveal(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
-    said = _("The secret of webhooks to %(client)s was shown.") % {"client": client}
-    return ActResult(said, client.webhook_secret, _("The secret"))
+def _reveal(client: ApiClient, prefix: str, data: dict[str, Any]) -> ActResult:
+    text = _("The secret of webhooks to %(client)s was shown.") % {"client": client}
+    return ActResult(text, client.webhook_secret, _("The secret"))
 
 
-def _rotate_secret(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
+def _rotate_secret(client: ApiClient, prefix: str, data: dict[str, Any]) -> ActResult:
     try:
-        secret = webhooks.rotate(client, given["overlap_hours"])
+        secret = webhooks.rotate(client, data["overlap_hours"])
     except webhooks.SecretPromised as error:
         raise StateError(str(error)) from None
-    said = _("Webhooks to %(client)s have a new secret; the old one signs too for %(hours)s.") % {
+    text = _("Webhooks to %(client)s have a new secret; the old one signs too for %(hours)s.") % {
         "client": client,
-        "hours": _hours(given),
+        "hours": _hours(data),
     }
-    return ActResult(said, secret, _("The new secret"))
+    return ActResult(text, secret, _("The new secret"))
 
 
 def _prefix(token: str) -> str:
     return token.split("_", 2)[1]
 
 
-def _hours(given: dict[str, Any]) -> str:
-    n = round(given["overlap_hours"].total_seconds() / 3600)
+def _hours(data: dict[str, Any]) -> str:
+    n = round(data["overlap_hours"].total_seconds() / 3600)
     return ngettext("%(n)d hour", "%(n)d hours", n) % {"n": n}
 
 
-def _always(client: ApiClient, prefix: str) -> str:
+def _never_refused(client: ApiClient, prefix: str) -> str:
     return ""
 
 
-def _none_good(client: ApiClient, prefix: str) -> str:
+def _no_good_token(client: ApiClient, prefix: str) -> str:
     if tokens.good(client).exists():
         return ""
     return _("%(client)s has no token that is good. Issue one.") % {"client": client}
@@ -109,7 +109,7 @@ def _none_good(client: ApiClient, prefix: str) -> str:
 
 def _nothing_to_revoke(client: ApiClient, prefix: str) -> str:
     if not prefix:
-        return _none_good(client, prefix)
+        return _no_good_token(client, prefix)
     row = ApiToken.objects.filter(client=client, prefix=prefix, revoked_at=None).first()
     if row is None:
         return _("The token %(prefix)s was revoked already.") % {"prefix": prefix}
@@ -118,11 +118,11 @@ def _nothing_to_revoke(client: ApiClient, prefix: str) -> str:
     return ""
 
 
-def _active_already(client: ApiClient, prefix: str) -> str:
+def _already_active(client: ApiClient, prefix: str) -> str:
     return _("%(client)s is active already.") % {"client": client} if client.is_active else ""
 
 
-def _inactive_already(client: ApiClient, prefix: str) -> str:
+def _already_inactive(client: ApiClient, prefix: str) -> str:
     return "" if client.is_active else _("%(client)s is not active.") % {"client": client}
 
 
@@ -135,7 +135,7 @@ ACTS = (
         "orders.issue_token",
         lazy("The token is shown once, on the next page. Only a digest of it is kept."),
         _issue,
-        _always,
+        _never_refused,
         IssueForm,
     ),
     Act(
@@ -145,11 +145,11 @@ ACTS = (
         lazy("Rotate them"),
         "orders.rotate_token",
         lazy(
-            "A new token is shown once, on the next page. It may what the newest one may; all "
+            "A new token is shown once, on the next page. It has the scopes of the newest one; all "
             "others end when the overlap is over."
         ),
         _rotate,
-        _none_good,
+        _no_good_token,
         RotateForm,
     ),
     Act(
@@ -183,9 +183,9 @@ ACTS = (
         lazy("Set its limit"),
         lazy("Set it"),
         "orders.limit_client",
-        lazy("It holds from the next request on. What comes beyond it is told when to come again."),
+        lazy("It applies from the next request on. Requests beyond it are told when to retry."),
         _limit,
-        _always,
+        _never_refused,
         LimitForm,
     ),
     Act(
@@ -199,7 +199,7 @@ ACTS = (
             "nobody could check them. Its tokens are kept, and its orders go on."
         ),
         _deactivate,
-        _inactive_already,
+        _already_inactive,
         is_grave=True,
     ),
     Act(
@@ -210,7 +210,7 @@ ACTS = (
         "orders.activate_client",
         lazy("Its tokens are good again, as far as they are neither revoked nor over."),
         _activate,
-        _active_already,
+        _already_active,
     ),
     Act(
         "reveal",
@@ -220,7 +220,7 @@ ACTS = (
         "orders.reveal_webhook_secret",
         lazy("Whoever knows the secret can send what looks like a webhook of ours."),
         _reveal,
-        _always,
+        _never_refused,
     ),
     Act(
         "rotate_secret",
@@ -234,7 +234,7 @@ ACTS = (
             "only an overlap of 0 ends both at once."
         ),
         _rotate_secret,
-        _always,
+        _never_refused,
         OverlapForm,
         shown_to="orders.reveal_webhook_secret",
     ),

@@ -1,4 +1,4 @@
-"""What operators fill in to do something about an API client."""
+"""The forms of actions on API clients."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,8 +15,6 @@ LIMIT: dict[str, Any] = {"min_value": 1, "max_value": 1_000_000}
 
 
 class ReasonForm(forms.Form):
-    """Why somebody acts."""
-
     reason = forms.CharField(
         label=_("Reason"),
         max_length=500,
@@ -26,12 +24,12 @@ class ReasonForm(forms.Form):
 
 
 class ActForm(ReasonForm):
-    #: The client's as the operator saw it: one that was changed since is left alone.
+    #: The client's version on the page; the action is refused if the client has changed since.
     seen = forms.CharField(widget=forms.HiddenInput, max_length=64)
 
 
 class IssueForm(ActForm):
-    """What a new token is good for, and until when."""
+    """A new token's scopes and lifetime."""
 
     scopes = forms.MultipleChoiceField(
         label=_("It may"),
@@ -59,14 +57,14 @@ class IssueForm(ActForm):
 
 
 class OverlapForm(ActForm):
-    """How long the old goes on beside the new."""
+    """How long the old token or secret stays valid beside the new one."""
 
     overlap_hours = forms.IntegerField(
         label=_("Overlap, in hours"),
         initial=24,
         min_value=0,
         max_value=tokens.MOST_OVERLAP_HOURS,
-        help_text=_("What is in use now goes on for so long. 0: it ends at once."),
+        help_text=_("What is in use now stays valid for this long. 0: it ends at once."),
     )
 
     field_order: tuple[str, ...] = ("overlap_hours", "reason")
@@ -76,7 +74,7 @@ class OverlapForm(ActForm):
 
 
 class RotateForm(OverlapForm):
-    """The same, and how long the new token is good."""
+    """The overlap, and the new token's lifetime."""
 
     days = IssueForm.base_fields["days"]
 
@@ -88,8 +86,6 @@ class RotateForm(OverlapForm):
 
 
 class LimitForm(ActForm):
-    """How much a client may ask."""
-
     requests_per_minute = forms.IntegerField(
         label=_("Requests a minute"),
         **LIMIT,
@@ -100,8 +96,6 @@ class LimitForm(ActForm):
 
 
 class RegisterForm(forms.ModelForm):
-    """A new client."""
-
     requests_per_minute = forms.IntegerField(label=_("Requests a minute"), initial=600, **LIMIT)
     reason = ReasonForm.base_fields["reason"]
 

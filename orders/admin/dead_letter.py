@@ -1,4 +1,4 @@
-"""Dead letters: a list with the open ones first, and a page with all that came."""
+"""Dead letters: a list, open ones first, and a page with the whole message."""
 
 import json
 from typing import Any
@@ -33,9 +33,9 @@ from workers.desk.admin.piles import Kind, WaitingPile
 from workers.desk.admin.row_page import RowPageAdmin
 from workers.http import strict_json
 
-#: How much of a body is shown.
+#: Bytes of a body that are shown.
 SHOWN_BYTES = 65_536
-#: Names offered by the filter: a stranger can make up as many as they like.
+#: Names that the filter offers: strangers can make up any number.
 NAMES = 50
 SHAPES = {
     DeadLetter.State.OPEN: ("alert", "alert"),
@@ -61,8 +61,8 @@ class ClientFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         newest = DeadLetter.objects.order_by("-pk").values_list("client", flat=True)[:1000]
         names = sorted({name for name in newest if name})[:NAMES]
-        chosen = self.value()
-        return [(name, name) for name in sorted({*names, *([chosen] if chosen else [])})]
+        value = self.value()
+        return [(name, name) for name in sorted({*names, *([value] if value else [])})]
 
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[DeadLetter]
@@ -72,11 +72,11 @@ class ClientFilter(admin.SimpleListFilter):
 
 @admin.register(DeadLetter)
 class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
-    """Messages that are no orders: read-only but for what is done about them."""
+    """Messages that could not become orders: read-only but for the actions on them."""
 
     change_list_template = "admin/orders/dead_letter/list.html"
     change_form_template = "admin/orders/dead_letter/page.html"
-    # The page shows its parts itself; Django would draw the bytes as a field.
+    # The template draws the page; Django would show the bytes as a field.
     fields = ("state",)
     list_display = ("standing", "received", "sent_by", "message_id", "why", "outcome")
     list_display_links = ("standing", "message_id")
@@ -127,17 +127,17 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
             ),
             *(
                 path(
-                    f"<int:pk>/{what}/", wrap(require_POST(view)), name=f"orders_deadletter_{what}"
+                    f"<int:pk>/{verb}/", wrap(require_POST(view)), name=f"orders_deadletter_{verb}"
                 )
-                for what, view in (("show", self.show_view), ("hide", self.hide_view))
+                for verb, view in (("show", self.show_view), ("hide", self.hide_view))
             ),
             *super().get_urls(),
         ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[DeadLetter]:
-        # Without the bodies: a page of the list could be fifty of a megabyte.
-        found: QuerySet[DeadLetter] = super().get_queryset(request)
-        return found.defer("body", "corrected")
+        # Without the bodies: a page of the list may have fifty of a megabyte each.
+        letters: QuerySet[DeadLetter] = super().get_queryset(request)
+        return letters.defer("body", "corrected")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[DeadLetter], search_term: str
@@ -146,16 +146,17 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
         if not words:
             return queryset, False
         if not showing.may(request):
-            # What is masked could be read letter by letter, by what a part of it finds.
+            # Searching for parts of masked values would reveal them letter by letter.
             for word in words[:10]:
                 queryset = queryset.filter(_named(word))
             return queryset, False
-        found = queryset.alias(
-            said=Cast("reasons", TextField()), sent=Cast("properties", TextField())
+        letters = queryset.alias(
+            reasons_text=Cast("reasons", TextField()),
+            properties_text=Cast("properties", TextField()),
         )
         for word in words[:10]:
-            found = found.filter(_named(word) | _containing(word))
-        return found, False
+            letters = letters.filter(_named(word) | _containing(word))
+        return letters, False
 
     def has_resolve_permission(self, request: HttpRequest) -> bool:
         return acts.may(request)
@@ -163,7 +164,7 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        # Asked only where the whole page is shown.
+        # Lazy: queried only when the whole page is rendered.
         dropped = DroppedLetters.objects.order_by("-last_at")
         return super().changelist_view(request, {"dropped": dropped, **(extra_context or {})})
 
@@ -179,9 +180,9 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
             "comment": mask.text(row.comment),
             "reasons": mask.value(row.reasons),
             "mark": self.standing(row),
-            "body": shown(bytes(row.body), mask),
+            "body": body_text(bytes(row.body), mask),
             "is_cut": len(row.body) > SHOWN_BYTES,
-            "corrected": shown(bytes(row.corrected), mask) if row.corrected else "",
+            "corrected": body_text(bytes(row.corrected), mask) if row.corrected else "",
             "alike": count_alike(row),
             "properties": mask.value(_properties(row)),
             "headers": _pretty(mask.value(row.properties.get("headers") or {})),
@@ -193,7 +194,7 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
         return mask_of(row)
 
     def show_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show what a message says for a while, and journal that; see ``showing``."""
+        """Show a message unmasked for a while, and journal that; see ``showing``."""
         letter = self._letter(request, pk)
         showing.show(request, letter, actor(request))
         return redirect(reverse("admin:orders_deadletter_change", args=[pk]))
@@ -227,9 +228,9 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
 
     @admin.display(description=_("why"))
     def why(self, row: DeadLetter) -> SafeString:
-        said = UNKNOWN.text("; ".join(f"{one['field']} {one['problem']}" for one in row.reasons))
-        short = said if len(said) < 200 else f"{said[:200]}…"
-        return format_html('<span class="sas-message" title="{}">{}</span>', said[:2000], short)
+        text = UNKNOWN.text("; ".join(f"{r['field']} {r['problem']}" for r in row.reasons))
+        short = text if len(text) < 200 else f"{text[:200]}…"
+        return format_html('<span class="sas-message" title="{}">{}</span>', text[:2000], short)
 
     @admin.display(description=_("what came of it"))
     def outcome(self, row: DeadLetter) -> SafeString | str:
@@ -240,7 +241,7 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
 
 
 def sender_mark(row: DeadLetter | Group) -> SafeString | str:
-    """Return who sent a message, or several; before a name that nobody has proven stands that."""
+    """Return the sender of a message or of a group, marked if the name is not proven."""
     if not row.client:
         return badges.NOTHING
     if row.is_proven:
@@ -253,14 +254,14 @@ def unproven_mark() -> SafeString:
 
 
 def count_alike(row: DeadLetter) -> int:
-    """Return how many other open ones are like it."""
+    """Return how many other open dead letters are in the same group."""
     return letters_like(row.pk).exclude(pk=row.pk).count()
 
 
-def shown(body: bytes, mask: Mask) -> str:
-    """Return a body as text to read: indented where it is JSON that we read, else as it is.
+def body_text(body: bytes, mask: Mask) -> str:
+    """Return a body as text: JSON is indented, anything else is decoded as it is.
 
-    What is no such JSON may say anything anywhere, and is masked whole.
+    A mask hides anything but JSON whole, since personal data could be anywhere in it.
     """
     try:
         return _pretty(mask.value(strict_json.read(body)))
@@ -275,8 +276,12 @@ def _named(word: str) -> Q:
 
 
 def _containing(word: str) -> Q:
-    """Return the condition that a dead letter has a word in what may say who somebody is."""
-    return Q(comment__icontains=word) | Q(said__icontains=word) | Q(sent__icontains=word)
+    """Match a word in the texts that may contain personal data."""
+    return (
+        Q(comment__icontains=word)
+        | Q(reasons_text__icontains=word)
+        | Q(properties_text__icontains=word)
+    )
 
 
 def _pretty(value: Any) -> str:

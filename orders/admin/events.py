@@ -1,4 +1,4 @@
-"""What the shop's own acts are called in the journal and in the audit."""
+"""Labels of the shop's own events in the journal and in the audit."""
 
 from django.utils.translation import gettext_lazy as _
 

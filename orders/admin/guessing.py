@@ -1,4 +1,4 @@
-"""Failed logins beyond those of one name from one address: many names, and many addresses."""
+"""Password guessing with many names from one address, or with one name from many addresses."""
 
 from typing import Any
 
@@ -12,25 +12,25 @@ from django.utils import timezone
 
 from workers import raise_alert
 
-#: Failures from one address, whatever the names, that count like one under one name. A name has
-#: its address's limit, so whoever tries many names is stopped, and one person's slips are not.
+#: Failures from one address, under any names, that count as one failure of a name. It stops an
+#: address that tries many names, and spares people who share one and mistype.
 NAMES_PER_ADDRESS = 5
-#: Failures under one name, from wherever, at which operators are told. It locks nobody: whoever
-#: knows a name could lock its owner out.
+#: Failures under one name, from any address, that raise an alert. They lock no account, because
+#: anyone who knows a name could then lock its owner out.
 ALERT_FAILURES = 50
 
 
 class Handler(AxesDatabaseHandler):  # type: ignore[misc]
-    """Counts by name and address as axes does, and by address alone; tells of guessed names."""
+    """Counts failures by name and address, as axes does, and by address; alerts on guessing."""
 
     def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
         """Return how many failures count; ``AXES_FAILURE_LIMIT`` of them are too many."""
-        of_name: int = super().get_failures(request, credentials)
+        by_name: int = super().get_failures(request, credentials)
         address = request.axes_ip_address  # type: ignore[attr-defined]
-        # A visitor without one, by a socket, is everybody.
-        of_address = _failures(ip_address=address) // NAMES_PER_ADDRESS if address else 0
-        request.is_address_locked = of_address >= settings.AXES_FAILURE_LIMIT  # type: ignore[attr-defined]
-        return max(of_name, of_address)
+        # Without an address (a Unix socket) all visitors would count as one.
+        by_address = _failures(ip_address=address) // NAMES_PER_ADDRESS if address else 0
+        request.is_address_locked = by_address >= settings.AXES_FAILURE_LIMIT  # type: ignore[attr-defined]
+        return max(by_name, by_address)
 
     def user_login_failed(
         self,
@@ -41,7 +41,7 @@ class Handler(AxesDatabaseHandler):  # type: ignore[misc]
     ) -> None:
         super().user_login_failed(sender, credentials, request, **kwargs)
         name = get_client_username(request, credentials)
-        # Also of a name that nobody has: the time it takes must not tell which are somebody's.
+        # Names without a user, too: the time it takes must not reveal which names exist.
         if name and _failures(username=name) >= ALERT_FAILURES:
             raise_alert(
                 "password_guessing",
@@ -50,8 +50,8 @@ class Handler(AxesDatabaseHandler):  # type: ignore[misc]
             )
 
 
-def _failures(**of: str) -> int:
+def _failures(**conditions: str) -> int:
     recent: QuerySet[AccessAttempt] = AccessAttempt.objects.filter(
-        attempt_time__gte=timezone.now() - get_cool_off(), **of
+        attempt_time__gte=timezone.now() - get_cool_off(), **conditions
     )
-    return recent.aggregate(found=Sum("failures_since_start"))["found"] or 0
+    return recent.aggregate(n=Sum("failures_since_start"))["n"] or 0

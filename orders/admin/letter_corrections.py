@@ -1,4 +1,4 @@
-"""Correcting a dead letter: fields or raw JSON, the difference, and the replay."""
+"""Correct a dead letter: edit its fields or raw JSON, confirm the changes, and replay it."""
 
 import json
 from typing import Any
@@ -30,10 +30,10 @@ from workers.http import strict_json
 
 
 class CorrectionForm(forms.Form):
-    """What an order has, each in its field, and the whole message as JSON.
+    """A field for each value of an order, and the whole message as JSON.
 
-    Fields whose value the viewer may not see are empty, and stay what they are where they are left
-    so; the JSON is there for those who see all of it.
+    Fields that the viewer may not see are empty, and keep their values if left so.  The JSON is
+    there only if nothing is masked.
     """
 
     def __init__(self, letter: DeadLetter, mask: Mask, data: Any = None) -> None:
@@ -66,7 +66,7 @@ class CorrectionForm(forms.Form):
         )
         if not letter.is_proven:
             self.fields["unproven"] = forms.BooleanField(
-                label=lazy("I have asked the client that is named, and stand for it"),
+                label=lazy("I have asked the client that is named, and vouch for it"),
                 required=False,
                 help_text=lazy("Anybody who may log in to the broker may write any name."),
             )
@@ -74,8 +74,8 @@ class CorrectionForm(forms.Form):
         self.is_edited_again = bool(data and "edit" in data)
 
     def _add_fields(self, before: dict[str, Any]) -> None:
-        for place, path in enumerate(TEXTS):
-            name = f"value_{place}"
+        for i, path in enumerate(TEXTS):
+            name = f"value_{i}"
             self.names[name] = path
             text = in_words(at(before, path))
             is_long = "\n" in text or path == "customer.address"
@@ -96,10 +96,10 @@ class CorrectionForm(forms.Form):
             help_text=lazy("A line for each product: its sku and the quantity."),
         )
         self.initial["lines"] = letter_corrections.lines_as_text(at(before, "lines"))
-        if more := letter_corrections.unknown(before):
+        if unknown := letter_corrections.unknown(before):
             self.fields["without"] = forms.BooleanField(
                 label=_("Leave out what no order has: %(names)s")
-                % {"names": ", ".join(more[:10])[:500]},
+                % {"names": ", ".join(unknown[:10])[:500]},
                 required=False,
             )
 
@@ -113,35 +113,35 @@ class CorrectionForm(forms.Form):
         return value is not MISSING and self.mask.value_at(path, value) != value
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or {}
+        data = super().clean() or {}
         if self.errors:
-            return given
-        self.after = self._after(given)
+            return data
+        self.after = self._after(data)
         if TOKEN.search(json.dumps(self.after)):
             raise forms.ValidationError(
                 lazy("The message must hold no token, got one. Take it out.")
             )
         self.correction = Correction(
             json.dumps(self.after, ensure_ascii=False).encode("utf-8", "surrogatepass"),
-            given["message_id"],
+            data["message_id"],
         )
         self.changes = letter_corrections.diff_of_message(
-            self.before, self.after, self.kept_id, given["message_id"]
+            self.before, self.after, self.kept_id, data["message_id"]
         )
         if not self.changes:
             raise forms.ValidationError(
                 lazy("Nothing is different: every value is what it was. Change one, or replay it.")
             )
-        return given
+        return data
 
-    def _after(self, given: dict[str, Any]) -> Any:
-        raw = _lines(given.get("raw", ""))
+    def _after(self, data: dict[str, Any]) -> Any:
+        raw = _lines(data.get("raw", ""))
         if "raw" in self.fields and raw.strip() and raw != _lines(str(self.initial["raw"])):
             try:
                 return strict_json.read(raw.encode("utf-8", "surrogatepass"))
             except strict_json.BadJson as error:
-                said = _("The message cannot be read: %(why)s.") % {"why": error}
-                raise forms.ValidationError(said) from None
+                text = _("The message cannot be read: %(why)s.") % {"why": error}
+                raise forms.ValidationError(text) from None
         if not isinstance(self.before, dict):
             raise forms.ValidationError(
                 lazy("The message is no JSON object. Show personal data to see it, then write one.")
@@ -149,17 +149,17 @@ class CorrectionForm(forms.Form):
                 else lazy("The message is no JSON object. Write one.")
             )
         values = {
-            path: MISSING if not given[name] else _lines(given[name])
+            path: MISSING if not data[name] else _lines(data[name])
             for name, path in self.names.items()
-            if self._is_typed(name, path, given[name])
+            if self._is_typed(name, path, data[name])
         }
-        if _lines(given["lines"]).strip() != str(self.initial["lines"]).strip():
+        if _lines(data["lines"]).strip() != str(self.initial["lines"]).strip():
             try:
-                values["lines"] = letter_corrections.lines_of_text(given["lines"])
+                values["lines"] = letter_corrections.lines_of_text(data["lines"])
             except ValueError as error:
-                said = _("A line must be a sku and a quantity, got %(line)s.") % {"line": error}
-                raise forms.ValidationError({"lines": said}) from None
-        if given.get("without"):
+                text = _("A line must be a sku and a quantity, got %(line)s.") % {"line": error}
+                raise forms.ValidationError({"lines": text}) from None
+        if data.get("without"):
             values |= dict.fromkeys(letter_corrections.unknown(self.before), MISSING)
         return letter_corrections.put(self.before, values)
 
@@ -169,7 +169,7 @@ class CorrectionForm(forms.Form):
         return _lines(text) != in_words(at(self.before, path))
 
     def shown_changes(self) -> list[dict[str, str]]:
-        """Return what changes in words: what was there stays masked, what was typed is not."""
+        """Return the changes as text: old values stay masked, typed values are shown."""
         return [
             {
                 "path": change.path or str(_("the message")),
@@ -180,26 +180,26 @@ class CorrectionForm(forms.Form):
         ]
 
     def hide(self) -> None:
-        """Have every value go along unseen, for the page that asks for confirmation."""
+        """Hide all fields, so that the confirmation page posts the same values."""
         for field in self.fields.values():
             field.widget = field.hidden_widget()
 
 
 def before_in_words(change: Change, mask: Mask) -> str:
-    """Return what was there, masked; of what is no JSON nothing but that there was something."""
+    """Return the old value, masked; a message that is not JSON is stars if masked, else empty."""
     if change.before is MISSING:
         return "" if change.path else (STARS if mask is not UNMASKED else "")
     return in_words(mask.value_at(change.path, change.before))
 
 
 def _lines(text: str) -> str:
-    # Browsers end lines their own way.
+    # Browsers send CRLF.
     return text.replace("\r\n", "\n")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def correct(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask what is to be different, show it, and on confirmation replay the message so."""
+    """Ask for a correction, show its changes, and replay the message on confirmation."""
     if not request.user.has_perm(acts.CORRECT):
         raise PermissionDenied
     letter = get_object_or_404(DeadLetter, pk=pk)
@@ -209,10 +209,10 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
     form = CorrectionForm(letter, mask, request.POST)
     if not form.is_valid() or form.is_edited_again:
         return _page(request, letter, form, status=400 if form.errors else 200)
-    stands = form.cleaned_data.get("unproven", False)
+    unproven = form.cleaned_data.get("unproven", False)
     refusals = [
-        f"{one.field} {one.problem}"
-        for one in dead_letters.problems(letter, form.correction, unproven=stands)
+        f"{reason.field} {reason.problem}"
+        for reason in dead_letters.problems(letter, form.correction, unproven=unproven)
     ]
     if refusals or not form.is_confirmed:
         return _page(request, letter, form, refusals, status=409 if refusals else 200)
@@ -221,7 +221,7 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
             pk,
             actor=actor(request),
             reason=form.cleaned_data["reason"],
-            unproven=stands,
+            unproven=unproven,
             correction=form.correction,
         )
     except (NotNow, Refused) as refused:
@@ -238,7 +238,7 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def mask_of(letter: DeadLetter) -> Mask:
-    """Return the mask of a message, by what it says itself where an order says it."""
+    """Return the mask of a message, which also hides its personal values elsewhere."""
     value = value_of(bytes(letter.body))
     return Mask(PERSONAL) if value is MISSING else Mask(PERSONAL, [value])
 
@@ -264,7 +264,7 @@ def _page(
     changes = form.shown_changes() if is_ready else []
     if is_ready:
         form.hide()
-    # In memory: what is wrong with a message may quote it.
+    # In memory only: reasons may quote the message.
     letter.reasons = form.mask.value(letter.reasons)
     context = {
         **admin.site.each_context(request),

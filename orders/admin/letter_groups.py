@@ -1,4 +1,4 @@
-"""Open dead letters by what is wrong with them and who sent them: a page, and a filter."""
+"""Open dead letters grouped by cause and sender: a page, and a filter."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,36 +21,36 @@ VIEW = "orders.view_deadletter"
 
 
 def marker() -> Marker:
-    """Return what the pages of dead letters show: any new one, any act, any note."""
-    return changes.of_everything(beside=told_by())
+    """Return the marker of the dead-letter pages: any new letter, action or note changes it."""
+    return changes.of_everything(beside=change_queries())
 
 
-def told_by() -> tuple[QuerySet[Any], QuerySet[Any]]:
-    """Return what tells of any change: the newest dead letter, and how many are open."""
-    is_open = DeadLetter.objects.filter(state=DeadLetter.State.OPEN).order_by()
-    counts = is_open.values("state").annotate(count=Count("pk")).values("count")
+def change_queries() -> tuple[QuerySet[Any], QuerySet[Any]]:
+    """Return querysets that change with the dead letters: the newest id, and the open count."""
+    letters = DeadLetter.objects.filter(state=DeadLetter.State.OPEN).order_by()
+    counts = letters.values("state").annotate(count=Count("pk")).values("count")
     return DeadLetter.objects.order_by("-pk").values("pk")[:1], counts
 
 
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """Show the groups, the largest first; a poll gets them alone."""
+    """Show the groups, largest first; a poll gets only the groups, without the page."""
     if not request.user.has_perm(VIEW):
         raise PermissionDenied
     now = marker()
 
     def context() -> dict[str, Any]:
-        # What is wrong with a message may quote it.
+        # A cause may quote the message.
         groups = [
             replace(group, cause=masking.UNKNOWN.text(group.cause))
             for group in letter_groups.read()
         ]
-        on_open = [act for act in acts.ACTS if act.state == DeadLetter.State.OPEN]
+        open_acts = [act for act in acts.ACTS if act.state == DeadLetter.State.OPEN]
         return {
             "groups": groups,
             "is_cut": len(groups) == letter_groups.MOST,
             "now": now.at,
-            "acts": on_open if acts.may(request) else [],
+            "acts": open_acts if acts.may(request) else [],
             "title": _("Dead letters by reason"),
         }
 
@@ -61,23 +61,23 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 class LikeFilter(admin.SimpleListFilter):
-    """The open ones of one group; shown where the page of groups led to it."""
+    """Filters by group of open letters; shown only while a link of the group page has set it."""
 
     title = lazy("group")
     parameter_name = "like"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        chosen = self.value()
-        if not chosen:
+        value = self.value()
+        if not value:
             return []
-        return [(chosen, _("open ones like dead letter %(pk)s") % {"pk": chosen})]
+        return [(value, _("open ones like dead letter %(pk)s") % {"pk": value})]
 
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[DeadLetter]
     ) -> QuerySet[DeadLetter]:
-        chosen = self.value()
-        if not chosen:
+        value = self.value()
+        if not value:
             return queryset
-        if not (chosen.isascii() and chosen.isdecimal() and len(chosen) < 19):
+        if not (value.isascii() and value.isdecimal() and len(value) < 19):
             return queryset.none()
-        return queryset.filter(pk__in=letter_groups.like(int(chosen)).values("pk"))
+        return queryset.filter(pk__in=letter_groups.like(int(value)).values("pk"))

@@ -1,4 +1,4 @@
-"""What is answered to a login after too many that failed."""
+"""The answer to a login after too many failures."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from django.shortcuts import render
 
 
 def show(request: HttpRequest, answer: HttpResponse | None, credentials: Any) -> HttpResponse:
-    """Say how long to wait, in place of the login page; a good password is not looked at either."""
+    """Say how long to wait, instead of the login page; even a good password is not checked."""
     seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
     context = {
         **admin.site.each_context(request),

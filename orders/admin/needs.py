@@ -1,4 +1,4 @@
-"""What needs an operator, in a few numbers: the top of the admin's index."""
+"""Counts of everything that needs an operator: the top of the admin's index."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,44 +31,44 @@ VIEW_ORDER = "orders.view_order"
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What needs the user of a request; None: not for that user to see."""
+    """What needs the user of a request; None: the user may not see it."""
 
     now: datetime
-    #: What is shown, as polls ask about it.
+    #: The version that is shown, which polls compare.
     marker: Marker
     alerts: Pile | None
     orders: Pile | None
-    #: Processes of any workflow, orders among them.
+    #: Processes of any workflow, including orders.
     processes: Pile | None
-    #: Steps that wait for an answer that the user may give.
+    #: Steps waiting for an answer that the user may give.
     answers: Pile | None
     dead_letters: Pile | None
     undo_requests: Pile | None
-    #: Places that are told no more; those tried again need nobody.
+    #: Sinks given up on; those still retried need no operator.
     sinks_given_up: Pile | None
     sinks_tried_again: Pile | None
     sweep: Duty
     poll: Duty
-    #: Neither needs the user: but nobody should have to find out elsewhere.
+    #: Both need no action, but operators should know of them.
     outages: Outages | None
     paused: Pile | None
 
     @property
     def has_others_in_error(self) -> bool:
-        """Say whether more is in error than the orders that are shown."""
+        """Say whether more processes are in error than the orders that are shown."""
         shown = self.orders.count if self.orders else 0
         return self.processes is not None and self.processes.count > shown
 
 
 def look() -> tuple[Duties, Marker]:
-    """Return how the duties stand and the marker of the index, another with each that is late."""
-    performed = duties.read()
-    late = (performed.sweep.is_late, performed.poll.is_late)
-    return performed, changes.of_desk(*late, beside=letter_groups.told_by())
+    """Return the duties and the marker of the index, which changes when a duty becomes late."""
+    current = duties.read()
+    late = (current.sweep.is_late, current.poll.is_late)
+    return current, changes.of_desk(*late, beside=letter_groups.change_queries())
 
 
-def read(request: HttpRequest, performed: Duties, marker: Marker) -> Needs:
-    """Read what the index shows, the marker having been read before it."""
+def read(request: HttpRequest, current: Duties, marker: Marker) -> Needs:
+    """Read what the index shows; ``marker`` must have been read before."""
     user = request.user
     kinds = {
         "alerts": (
@@ -82,25 +82,25 @@ def read(request: HttpRequest, performed: Duties, marker: Marker) -> Needs:
         "outages": ("workers.view_flow", Kind(standstill.away(), "opened_at")),
         "paused": (VIEW_ORDER, Kind(standstill.paused(), "paused_at")),
     }
-    asked = {name: kind for name, (right, kind) in kinds.items() if user.has_perm(right)}
-    # A permission that only a deferral names is known by what it lets one answer.
-    found = piles.counted({**asked, "answers": Kind(waiting.allowed(user), "started_at")})
-    answers, away = found["answers"], found.get("outages")
+    allowed = {name: kind for name, (perm, kind) in kinds.items() if user.has_perm(perm)}
+    # Deferrals name permissions of their own, so the steps themselves say who may answer.
+    by_name = piles.counted({**allowed, "answers": Kind(waiting.allowed(user), "started_at")})
+    answers, outages = by_name["answers"], by_name.get("outages")
     return Needs(
-        now=performed.now,
+        now=current.now,
         marker=marker,
-        alerts=found.get("alerts"),
-        orders=found.get("orders"),
-        processes=found.get("processes"),
+        alerts=by_name.get("alerts"),
+        orders=by_name.get("orders"),
+        processes=by_name.get("processes"),
         answers=answers if answers.count or waiting.may_answer(user) else None,
-        dead_letters=found.get("dead_letters"),
-        undo_requests=found.get("undo_requests"),
-        sinks_given_up=found.get("sinks_given_up"),
-        sinks_tried_again=found.get("sinks_tried_again"),
-        sweep=performed.sweep,
-        poll=performed.poll,
-        outages=standstill.outages(away) if away else None,
-        paused=found.get("paused"),
+        dead_letters=by_name.get("dead_letters"),
+        undo_requests=by_name.get("undo_requests"),
+        sinks_given_up=by_name.get("sinks_given_up"),
+        sinks_tried_again=by_name.get("sinks_tried_again"),
+        sweep=current.sweep,
+        poll=current.poll,
+        outages=standstill.outages(outages) if outages else None,
+        paused=by_name.get("paused"),
     )
 
 
@@ -116,10 +116,10 @@ def show(request: HttpRequest) -> HttpResponse:
     """Answer the index's poll."""
     if not request.user.is_staff:
         raise PermissionDenied
-    performed, marker = look()
+    current, marker = look()
     return lists.live_part(
         request,
         marker,
         "admin/orders/needs.html",
-        lambda: {"needs": read(request, performed, marker)},
+        lambda: {"needs": read(request, current, marker)},
     )

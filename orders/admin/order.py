@@ -1,4 +1,4 @@
-"""Orders joined with their processes: the operators' list, and the page of each."""
+"""Orders joined with their processes: the operators' list, and a page of each order."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -42,7 +42,7 @@ from workers.desk.admin.query_bar import QueryBarAdmin
 from workers.desk.admin.view_lists import ViewListAdmin
 from workers.models import Process
 
-#: Orders found for lists of what belongs to one.
+#: Most orders that a search returns to the lists of other rows.
 FOUND = 200
 
 
@@ -80,7 +80,7 @@ class OrderAdmin(
     )
     list_display_links = ("number", "customer")
     never_asked = (*PRIVATE, "body_hash")
-    # By what there is an index for; numbers are given in the order of time.
+    # Only columns with an index; by number would be the same as by age.
     sortable_by = ("total", "age")
     list_filter = (
         filters.NeedsSomeoneFilter,
@@ -107,7 +107,7 @@ class OrderAdmin(
         "a step's idempotency key, or, of the newest orders, a service's reference; and words: "
         "state:error agent:payment.* money>100 step: fault: needs: since:1h paused"
     )
-    # The order of their processes, so that what is found among those is in order already.
+    # By process, so that rows found through their processes need no sort.
     ordering = ("-process_id",)
     csv_heads = ("number", "customer", "email", "reference", "source", "total", *PROCESS_HEADS)
     bulk_permissions = {"resubmit": resubmitting.PERMISSION}
@@ -136,11 +136,11 @@ class OrderAdmin(
 
     def csv_lines(self, rows: list[Order], *, is_personal: bool) -> Iterable[Sequence[Any]]:
         cells = process_cells([row.process for row in rows], is_personal=is_personal)
-        for row, of_process in zip(rows, cells, strict=True):
+        for row, process_row in zip(rows, cells, strict=True):
             customer = customer_of(row, is_shown=is_personal)
             yield [
                 *(row.number, customer["name"], customer["email"]),
-                *(row.reference, row.source, row.total, *of_process),
+                *(row.reference, row.source, row.total, *process_row),
             ]
 
     def process_of(self, row: Order) -> Process:
@@ -153,9 +153,9 @@ class OrderAdmin(
         return {"has_returns": Exists(Return.objects.filter(order=OuterRef("pk")))}
 
     def beside(self, process_id: int) -> list[QuerySet[Any]]:
-        """Return the sum of what has happened to the order's returns: each change counts one."""
-        of_order = Return.objects.filter(order__process=process_id).order_by()
-        return [of_order.values("order").annotate(n=Sum("process__sequence")).values("n")]
+        """Return the number of changes to the order's returns."""
+        returns = Return.objects.filter(order__process=process_id).order_by()
+        return [returns.values("order").annotate(n=Sum("process__sequence")).values("n")]
 
     def page_context(self, request: HttpRequest, row: Order) -> dict[str, Any]:
         context = super().page_context(request, row)
@@ -175,7 +175,7 @@ class OrderAdmin(
 
     @admin.display(description=_("customer"))
     def customer(self, row: Order) -> str:
-        # Lists stay masked: names are shown for one order at a time, and journalled.
+        # Lists stay masked: a name is shown for one order at a time, which is journalled.
         return masking.masked(row.customer_name)
 
     @admin.display(description=_("state"), ordering="process__state")
@@ -184,7 +184,7 @@ class OrderAdmin(
 
     @admin.display(description=_("age"), ordering="-process_id")
     def age(self, row: Order) -> SafeString:
-        """Return how long ago it was placed, and through which door."""
+        """Return the order's age and source."""
         return format_html(
             '{} <span class="sas-agent">{}</span>', columns.age_of(row), row.get_source_display()
         )
@@ -194,14 +194,14 @@ subjects.register_list("admin:orders_order_changelist", "orders.view_order", _("
 
 
 @subjects.register_search
-def found(term: str) -> Iterable[int]:
-    """Return the processes of the newest orders that ``term`` finds, as the list of orders does."""
+def search_processes(term: str) -> Iterable[int]:
+    """Return the processes of the newest orders that match ``term``, as in the list of orders."""
     orders = Order.objects.filter(search.condition(term)).order_by("-process_id")
     return orders.values_list("process_id", flat=True)[:FOUND]
 
 
 def customer_of(order: Order, *, is_shown: bool) -> dict[str, str]:
-    """Return who placed an order: masked, unless it is shown."""
+    """Return an order's customer, masked unless ``is_shown``."""
     facts = {
         "name": order.customer_name,
         "email": order.customer_email,
@@ -212,9 +212,9 @@ def customer_of(order: Order, *, is_shown: bool) -> dict[str, str]:
 
 @subjects.register_pages
 def pages(process_ids: Iterable[int]) -> dict[int, str]:
-    """Return the addresses of the orders' pages by process."""
-    found = Order.objects.filter(process__in=set(process_ids))
+    """Return the addresses of the order pages by process."""
+    orders = Order.objects.filter(process__in=set(process_ids))
     return {
         process_id: reverse("admin:orders_order_change", args=[number])
-        for process_id, number in found.values_list("process_id", "number")
+        for process_id, number in orders.values_list("process_id", "number")
     }

@@ -1,4 +1,4 @@
-"""The catalogue.  Stock is added to and taken from, never set: orders take from it meanwhile."""
+"""The catalogue.  Stock is changed by a difference, never set: orders take from it meanwhile."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from workers import durable, record_act
 from workers.desk.admin.actions.page import actor
 from workers.desk.admin.lists import AskableListAdmin
 
-#: Rows that keep a product are counted so far.
+#: Rows that refer to a product are counted up to this bound.
 COUNTED = 1000
 
 
@@ -43,7 +43,7 @@ class ProductForm(forms.ModelForm):
 
 @admin.register(Product)
 class ProductAdmin(AskableListAdmin):
-    """Products, and how many of each may still be promised."""
+    """Products and their stock."""
 
     form = ProductForm
     fields = (
@@ -59,30 +59,30 @@ class ProductAdmin(AskableListAdmin):
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
-        """Say in a line for each product what keeps it: its orders may be tens of thousands."""
-        kept = [said for product in objs if (said := _kept_by(product))]
-        if kept:
-            return [str(product) for product in objs], {}, set(), kept
-        found: tuple[list[str], dict[str, int], set[str], list[str]] = super().get_deleted_objects(
+        """List counts instead of rows: a product may be in tens of thousands of orders."""
+        references = [text for product in objs if (text := _references(product))]
+        if references:
+            return [str(product) for product in objs], {}, set(), references
+        result: tuple[list[str], dict[str, int], set[str], list[str]] = super().get_deleted_objects(
             objs, request
         )
-        return found
+        return result
 
     @durable("product.save")
     def save_model(
         self, request: HttpRequest, obj: Product, form: forms.ModelForm, change: bool
     ) -> None:
-        """Save what was edited, and only that; the stock by a difference."""
+        """Save only the edited fields; change the stock by a difference."""
         restock: int = form.cleaned_data["restock"]
-        edited = [name for name in form.changed_data if name in ProductForm.Meta.fields]
-        facts = {"sku": obj.sku, "restock": restock or None, "fields": edited}
+        fields = [name for name in form.changed_data if name in ProductForm.Meta.fields]
+        facts = {"sku": obj.sku, "restock": restock or None, "fields": fields}
         record_act("product_set" if change else "product_added", facts, actor=actor(request))
         if not change:
             obj.stock = restock
             obj.save()
             return
-        if edited:
-            obj.save(update_fields=edited)
+        if fields:
+            obj.save(update_fields=fields)
         if restock and not _add(obj, restock):
             messages.error(
                 request, _("The stock was left as it is: orders have taken what you would take.")
@@ -97,7 +97,7 @@ class ProductAdmin(AskableListAdmin):
     def response_action(
         self, request: HttpRequest, queryset: QuerySet[Product], *args: Any, **kwargs: Any
     ) -> HttpResponse | None:
-        """Do it all or nothing: Django writes its log of what is deleted before it deletes."""
+        """Act in one transaction: Django logs a deletion before it deletes."""
         response: HttpResponse | None = super().response_action(request, queryset, *args, **kwargs)
         return response
 
@@ -107,15 +107,15 @@ class ProductAdmin(AskableListAdmin):
         super().delete_queryset(request, queryset)
 
 
-def _kept_by(product: Product) -> str:
-    """Return what refers to a product, counted up to a bound; empty: nothing does."""
+def _references(product: Product) -> str:
+    """Return what refers to a product, counted up to ``COUNTED``; empty: nothing does."""
     for model in (OrderLine, Reservation):
         count = model.objects.filter(product=product)[: COUNTED + 1].count()
         if count:
             number = f"{COUNTED}+" if count > COUNTED else str(count)
-            said = _("%(product)s: %(number)s %(rows)s")
+            text = _("%(product)s: %(number)s %(rows)s")
             rows = model._meta.verbose_name_plural
-            return said % {"product": product, "number": number, "rows": rows}
+            return text % {"product": product, "number": number, "rows": rows}
     return ""
 
 

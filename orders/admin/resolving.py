@@ -1,4 +1,4 @@
-"""Replaying, discarding and restoring dead letters: one on its page, or many from the list."""
+"""Replay, discard and restore dead letters: one on its page, or many from the list."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,14 +22,14 @@ from orders.models import DeadLetter
 from workers.desk.admin.lists import LiveMedia, back_to
 from workers.desk.admin.masking import UNKNOWN
 
-#: Dead letters in one go: each is a transaction of its own.
+#: Dead letters per request; each is acted on in a transaction of its own.
 LIMIT = 500
-#: Refusals that are told one by one.
-TOLD = 10
+#: Refusals quoted in the warning.
+MOST_SHOWN = 10
 
 
 class ReasonForm(forms.Form):
-    """Which dead letters, and why."""
+    """The dead letters to act on, and the reason."""
 
     letters = forms.CharField(widget=forms.HiddenInput, max_length=LIMIT * 20)
     reason = forms.CharField(
@@ -44,7 +44,7 @@ class ReasonForm(forms.Form):
         required=False,
         help_text=lazy(
             "Anybody who may log in to the broker may write any name. You have asked each client "
-            "that is named, and stand for it."
+            "that is named, and vouch for it."
         ),
     )
 
@@ -57,18 +57,18 @@ class ReasonForm(forms.Form):
     def clean_letters(self) -> list[int]:
         ids = self.cleaned_data["letters"].split(",")
         if len(ids) > LIMIT or not all(
-            part.isdecimal() and part.isascii() and len(part) < 19 for part in ids
+            pk.isdecimal() and pk.isascii() and len(pk) < 19 for pk in ids
         ):
             raise forms.ValidationError(lazy("This is no list of dead letters."))
-        return sorted({int(part) for part in ids})
+        return sorted({int(pk) for pk in ids})
 
 
 def view_of_one(act: Act) -> Callable[..., HttpResponse]:
-    """Return the view of an act on one dead letter: it asks, and on POST does it."""
+    """Return the view of an action on one dead letter: GET asks for a reason, POST acts."""
 
     @require_http_methods(["GET", "HEAD", "POST"])
     def view(request: HttpRequest, pk: int) -> HttpResponse:
-        _demand(request)
+        _require_permission(request)
         letter = get_object_or_404(DeadLetter.objects.defer("body"), pk=pk)
         if request.method != "POST":
             return _page(request, act, ReasonForm(act, initial={"letters": pk}), [letter])
@@ -85,21 +85,20 @@ def view_of_one(act: Act) -> Callable[..., HttpResponse]:
 
 
 def view_of_many(act: Act) -> Callable[..., HttpResponse]:
-    """Return the view that acts on the dead letters that were shown, and no other."""
+    """Return the view that acts on exactly the dead letters that its form lists."""
 
     @require_POST
     def view(request: HttpRequest) -> HttpResponse:
-        _demand(request)
+        _require_permission(request)
         form = ReasonForm(act, request.POST)
         if not form.is_valid():
             ids = form.cleaned_data.get("letters", [])
-            found = list(DeadLetter.objects.defer("body").filter(pk__in=ids))
-            return _page(request, act, form, found, status=400)
-        wanted = form.cleaned_data["letters"]
-        refusals = _carry_out(request, act, wanted, form)
+            letters = list(DeadLetter.objects.defer("body").filter(pk__in=ids))
+            return _page(request, act, form, letters, status=400)
+        refusals = _carry_out(request, act, form.cleaned_data["letters"], form)
         if refusals:
             text = ngettext("%(n)d was not: %(why)s", "%(n)d were not: %(why)s", len(refusals))
-            why = " ".join(refusals[:TOLD]) + (" …" if len(refusals) > TOLD else "")
+            why = " ".join(refusals[:MOST_SHOWN]) + (" …" if len(refusals) > MOST_SHOWN else "")
             messages.warning(request, text % {"n": len(refusals), "why": why})
         return back_to(request, "admin:orders_deadletter_changelist")
 
@@ -108,17 +107,17 @@ def view_of_many(act: Act) -> Callable[..., HttpResponse]:
 
 @require_safe
 def view_of_group(request: HttpRequest, pk: int, name: str) -> HttpResponse:
-    """Ask about all open ones that are like one: as many of them as go in one go, by age."""
-    _demand(request)
+    """Ask for a reason for the open dead letters of a group: the oldest ones, up to ``LIMIT``."""
+    _require_permission(request)
     act = next((act for act in ACTS if act.name == name), None)
     if act is None or act.state != DeadLetter.State.OPEN:
         raise Http404
-    found = list(letter_groups.like(pk).defer("body", "corrected").order_by("pk")[:LIMIT])
-    if not found:
+    letters = list(letter_groups.like(pk).defer("body", "corrected").order_by("pk")[:LIMIT])
+    if not letters:
         messages.warning(request, _("None of that group is open any more."))
         return redirect("admin:orders_deadletter_groups")
-    form = ReasonForm(act, initial={"letters": ",".join(str(one.pk) for one in found)})
-    return _page(request, act, form, found, is_bulk=True)
+    form = ReasonForm(act, initial={"letters": ",".join(str(row.pk) for row in letters)})
+    return _page(request, act, form, letters, is_bulk=True)
 
 
 def _action_of(act: Act) -> Callable[..., HttpResponse | None]:
@@ -126,13 +125,13 @@ def _action_of(act: Act) -> Callable[..., HttpResponse | None]:
     def action(
         model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[DeadLetter]
     ) -> HttpResponse | None:
-        found = list(queryset.filter(state=act.state).order_by("pk")[:LIMIT])
-        if not found:
-            said = _("%(act)s: nothing of what was selected would change.")
-            messages.warning(request, said % {"act": act.label})
+        letters = list(queryset.filter(state=act.state).order_by("pk")[:LIMIT])
+        if not letters:
+            text = _("%(act)s: nothing of what was selected would change.")
+            messages.warning(request, text % {"act": act.label})
             return None
-        form = ReasonForm(act, initial={"letters": ",".join(str(one.pk) for one in found)})
-        return _page(request, act, form, found, is_bulk=True)
+        form = ReasonForm(act, initial={"letters": ",".join(str(row.pk) for row in letters)})
+        return _page(request, act, form, letters, is_bulk=True)
 
     action.__name__ = f"{act.name}_selected"
     return action
@@ -142,11 +141,11 @@ ACTIONS = tuple(_action_of(act) for act in ACTS)
 
 
 def _carry_out(request: HttpRequest, act: Act, ids: list[int], form: ReasonForm) -> list[str]:
-    given = form.cleaned_data
-    return carry_out(request, act, ids, given["reason"], unproven=given.get("unproven", False))
+    data = form.cleaned_data
+    return carry_out(request, act, ids, data["reason"], unproven=data.get("unproven", False))
 
 
-def _demand(request: HttpRequest) -> None:
+def _require_permission(request: HttpRequest) -> None:
     if not may(request):
         raise PermissionDenied
 
@@ -155,29 +154,29 @@ def _page(
     request: HttpRequest,
     act: Act,
     form: ReasonForm,
-    found: list[DeadLetter],
+    letters: list[DeadLetter],
     *,
     status: int = 200,
     refusals: list[str] | None = None,
     is_bulk: bool = False,
 ) -> HttpResponse:
-    is_bulk = is_bulk or len(found) != 1
+    is_bulk = is_bulk or len(letters) != 1
     query = request.GET.urlencode()
-    one = None if is_bulk else found[0]
+    letter = None if is_bulk else letters[0]
     name = f"admin:orders_deadletter_{act.name}"
-    unproven = sum(not letter.is_proven for letter in found)
+    unproven = sum(not row.is_proven for row in letters)
     if not unproven:
         form.fields.pop("unproven", None)
     context = {
         **admin.site.each_context(request),
-        "title": f"{act.label}: {one}" if one else act.description,
+        "title": f"{act.label}: {letter}" if letter else act.description,
         "act": act,
         "form": form,
-        # Those to be asked about come first.
-        "letters": sorted(map(_masked, found), key=lambda letter: letter.is_proven),
+        # Unproven senders first: the operator must ask them.
+        "letters": sorted(map(_masked, letters), key=lambda row: row.is_proven),
         "unproven": unproven,
         "refusals": refusals or [],
-        "post_url": reverse(name, args=[one.pk]) if one else reverse(f"{name}_selected"),
+        "post_url": reverse(name, args=[letter.pk]) if letter else reverse(f"{name}_selected"),
         "query": f"?{query}" if query else "",
         "media": forms.Media(LiveMedia),
         "opts": DeadLetter._meta,
@@ -188,6 +187,6 @@ def _page(
 
 
 def _masked(letter: DeadLetter) -> DeadLetter:
-    """Mask what is wrong with a message in memory, which may quote it: never to be saved."""
+    """Mask the reasons, which may quote the message, in memory only: do not save the row."""
     letter.reasons = UNKNOWN.value(letter.reasons)
     return letter

@@ -1,4 +1,4 @@
-"""Resubmitting one order in error: the engine's page, with the shop's own permission."""
+"""Resubmit an order in error: the engine's page with the shop's own permission."""
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -23,9 +23,9 @@ def may(request: HttpRequest) -> bool:
     return request.user.has_perm(PERMISSION)
 
 
-def offers(request: HttpRequest, order: Order, there: ProcessSnapshot) -> list[Offer]:
-    """Return the link to the page, where the user may resubmit and there is something to."""
-    if not may(request) or RESUBMIT.refusal(Target.of(there.process, there.now)):
+def offers(request: HttpRequest, order: Order, snapshot: ProcessSnapshot) -> list[Offer]:
+    """Return a link to the page if the user may resubmit and the process allows it."""
+    if not may(request) or RESUBMIT.refusal(Target.of(snapshot.process, snapshot.now)):
         return []
     url = reverse("admin:orders_order_resubmit", args=[order.number])
     return [Offer(RESUBMIT.label, url, RESUBMIT.name, RESUBMIT.is_grave)]
@@ -33,7 +33,7 @@ def offers(request: HttpRequest, order: Order, there: ProcessSnapshot) -> list[O
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def resubmit_one(request: HttpRequest, number: int) -> HttpResponse:
-    """Show the page; on POST resubmit, or say why not and show the page as things are now."""
+    """Show the page; on POST resubmit, or show the refusal on the page's current state."""
     if not may(request):
         raise PermissionDenied
     order = get_object_or_404(Order, number=number)

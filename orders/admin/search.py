@@ -1,4 +1,4 @@
-"""Finding orders by what people have at hand: the shape of the term says what it can be."""
+"""Search for orders: the form of the term decides which columns it is compared with."""
 
 import re
 from uuid import UUID
@@ -14,16 +14,17 @@ _NUMBER = re.compile(r"(?:order|no\.?|nr\.?|#)?\s*#?\s*(\d{1,18})", re.IGNORECAS
 
 
 def condition(term: str, *, by_beginning: bool = False) -> Q:
-    """Return what an order must fulfil to be found by ``term``.
+    """Return the condition that an order matches ``term``.
 
-    Number; reference and submission key, by their beginnings; public id; idempotency key of a
-    step; customer's name and e-mail, whole, or ``by_beginning`` for who may see them: they are
-    masked, and whoever may ask for beginnings reads them letter by letter.
+    Compares the number; the reference and submission key by prefix; the public id; the
+    idempotency key of a step; the customer's name and e-mail, whole, or by prefix if
+    ``by_beginning``, which is for viewers with the right to see them: prefix searches would
+    reveal masked values letter by letter.
     """
     term = composed(term.strip())
     by_text = Q(submission_key__startswith=term)
-    for written in {term, term.upper(), term.lower()}:
-        by_text |= Q(reference__startswith=written)
+    for variant in {term, term.upper(), term.lower()}:
+        by_text |= Q(reference__startswith=variant)
     by_key = search.process_ids(term)
     if by_key:
         by_text |= Q(process__in=by_key)
@@ -33,14 +34,14 @@ def condition(term: str, *, by_beginning: bool = False) -> Q:
     public_id = _uuid(term)
     if public_id:
         return by_text | Q(public_id=public_id)
-    how = "istartswith" if by_beginning else "iexact"
-    for written in _written(term):
-        by_text |= Q(**{f"customer_name__{how}": written})
-    return by_text | Q(**{f"customer_email__{how}": term})
+    lookup = "istartswith" if by_beginning else "iexact"
+    for variant in _case_variants(term):
+        by_text |= Q(**{f"customer_name__{lookup}": variant})
+    return by_text | Q(**{f"customer_email__{lookup}": term})
 
 
-def _written(term: str) -> set[str]:
-    """Return how a name may be written: SQLite knows no letters beyond ASCII in another case."""
+def _case_variants(term: str) -> set[str]:
+    """Return spellings of a name in other cases: SQLite ignores case for ASCII letters only."""
     if connection.vendor != "sqlite" or term.isascii():
         return {term}
     return {term, term.lower(), term.upper(), term.title()}

@@ -11,16 +11,16 @@ from django.utils.translation import gettext
 
 from workers import Agent, Call, Effect, Permanent, Unavailable, register_agent
 
-#: The first of SMTP's codes that are final; those below may pass, as greylisting does.
+#: SMTP codes from here on are final; lower ones are temporary, such as greylisting.
 PERMANENT = 500
-#: Attempts after which a server that defers has refused: with the backoff between them about two
-#: hours, which is longer than any greylisting.
+#: Attempts after which a deferral counts as a refusal: about two hours with the backoff between
+#: them, longer than any greylisting.
 MOST_DEFERRALS = 60
 
 
 @register_agent
 class SendConfirmation(Agent):
-    """Mail the customer.  A mail server keeps no keys, so an unknown outcome is not repeated."""
+    """Mail the customer.  SMTP has no idempotency keys, so an unknown outcome is not retried."""
 
     name = "confirmation.send"
     effect = Effect.UNSAFE
@@ -37,38 +37,38 @@ class SendConfirmation(Agent):
 def _mail(message: EmailMessage, attempt: int) -> None:
     """Send a mail; raise the fault that the server's answer proves.
 
-    What fails before the mail is handed over has not sent it, whatever it is called: connecting,
-    greeting, encryption, login.  A refusal in between has not, either.  After that a connection
-    that breaks proves nothing, and is raised as it is.
+    A failure before the mail is handed over (connecting, greeting, encryption, login) proves that
+    it was not sent, and so does a refusal.  A connection that breaks later proves nothing: its
+    exception is raised unchanged.
     """
     connection = get_connection()
     try:
         connection.open()
     except (OSError, smtplib.SMTPException) as error:
-        raise Unavailable("mail_server_unreachable", _of_server(error), no_effect=True) from error
+        raise Unavailable("mail_server_unreachable", _with_host(error), no_effect=True) from error
     try:
         connection.send_messages([message])
     except smtplib.SMTPRecipientsRefused as error:
-        code = max((code for code, _said in error.recipients.values()), default=PERMANENT)
+        code = max((code for code, _text in error.recipients.values()), default=PERMANENT)
         if code < PERMANENT and attempt < MOST_DEFERRALS:
-            said = f"the mail server defers the address: {code}"
-            raise Unavailable("recipient_deferred", said, no_effect=True) from error
-        said = "the mail server refused the address"
-        raise Permanent("recipient_refused", said, no_effect=True) from error
+            detail = f"the mail server defers the address: {code}"
+            raise Unavailable("recipient_deferred", detail, no_effect=True) from error
+        detail = "the mail server refused the address"
+        raise Permanent("recipient_refused", detail, no_effect=True) from error
     except smtplib.SMTPSenderRefused as error:
-        # Every mail would fail so: ours to mend, no fault of this order.
-        raise Unavailable("mail_sender_refused", _of_server(error), no_effect=True) from error
+        # Every mail would fail like this: a fault of our configuration, not of this order.
+        raise Unavailable("mail_sender_refused", _with_host(error), no_effect=True) from error
     except smtplib.SMTPDataError as error:
         if error.smtp_code < PERMANENT and attempt < MOST_DEFERRALS:
-            said = f"the mail server defers the mail: {error.smtp_code}"
-            raise Unavailable("mail_deferred", said, no_effect=True) from error
-        said = f"the mail server refused the mail: {error.smtp_code}"
-        raise Permanent("mail_refused", said, no_effect=True) from error
+            detail = f"the mail server defers the mail: {error.smtp_code}"
+            raise Unavailable("mail_deferred", detail, no_effect=True) from error
+        detail = f"the mail server refused the mail: {error.smtp_code}"
+        raise Permanent("mail_refused", detail, no_effect=True) from error
     finally:
-        # Whether it was sent is known by now.
+        # The outcome is known by now.
         with suppress(Exception):
             connection.close()
 
 
-def _of_server(error: Exception) -> str:
+def _with_host(error: Exception) -> str:
     return f"{settings.EMAIL_HOST}:{settings.EMAIL_PORT}: {error}"

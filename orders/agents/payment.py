@@ -10,9 +10,9 @@ from workers import Agent, Call, register_agent
 
 @register_agent
 class ChargePayment(Agent):
-    """Charge the customer.  The service honours our key: however often asked, one charge.
+    """Charge the customer.  The service honours our key: repeated calls make one charge.
 
-    A declined card (402) is a business answer, and what was done is undone.
+    A declined card (402) is a business answer: the order is undone.
     """
 
     name = "payment.charge"
@@ -33,7 +33,7 @@ class ChargePayment(Agent):
 
 @register_agent
 class RefundPayment(Agent):
-    """Give the money back, of a charge that was made or might have been."""
+    """Refund a charge that was made or might have been."""
 
     name = "payment.refund"
     key_retention_seconds = answers.KEY_RETENTION_SECONDS

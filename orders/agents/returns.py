@@ -1,4 +1,4 @@
-"""What people do when an order comes back."""
+"""The manual steps of a return."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -9,7 +9,7 @@ DAY = 86_400
 
 @register_agent
 class AwaitParcel(Agent):
-    """Wait for the parcel; the warehouse says when it is there, before or after we ask."""
+    """Wait for the parcel; the warehouse may report it before or after we ask."""
 
     name = "returns.await_parcel"
     effect = Effect.NONE
@@ -27,7 +27,7 @@ class AwaitParcel(Agent):
 
 @register_agent
 class Inspect(Agent):
-    """Have somebody look whether what came back can be sold again."""
+    """Ask an operator whether the returned goods can be sold again."""
 
     name = "returns.inspect"
     effect = Effect.NONE

@@ -1,4 +1,4 @@
-"""The look that a person takes at a large order."""
+"""The manual review of a large order."""
 
 from workers import Agent, Call, Deferred, Effect, register_agent
 
@@ -7,7 +7,7 @@ DAY = 86_400
 
 @register_agent
 class AskForReview(Agent):
-    """Ask an operator; an order that nobody has decided on in a week is undone."""
+    """Ask an operator; an order without a decision within a week is undone."""
 
     name = "review.ask"
     effect = Effect.NONE

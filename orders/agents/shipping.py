@@ -1,4 +1,4 @@
-"""The carriers: the house carrier, and the courier who takes what it refuses."""
+"""The carriers: the house carrier, and the courier as its fallback."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ class BookShipment(_BookShipment):
 
 @register_agent
 class CancelShipment(_CancelShipment):
-    """Take a parcel back from the house carrier."""
+    """Cancel a parcel with the house carrier."""
 
     name = "shipping.cancel"
     carrier: Carrier = "shipping"
@@ -74,7 +74,7 @@ class BookCourier(_BookShipment):
 
 @register_agent
 class CancelCourier(_CancelShipment):
-    """Take a parcel back from the courier."""
+    """Cancel a parcel with the courier."""
 
     name = "courier.cancel"
     carrier: Carrier = "courier"

@@ -1,4 +1,4 @@
-"""Who may come in: a bearer token, with the scope that the operation needs."""
+"""Authentication: a bearer token with the scope that the operation needs."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from orders.models import ApiClient
 
 
 class Token(HttpBearer):
-    """A token of a client, with one scope; the client is what the operation gets."""
+    """Requires a client's token with one scope; ``request.auth`` is the client."""
 
     openapi_description = "A token made by `manage.py client add NAME`."
 
@@ -21,16 +21,16 @@ class Token(HttpBearer):
         self._scope = scope
 
     def authenticate(self, request: HttpRequest, token: str) -> Any:
-        found = tokens.verify(token)
-        if found is None:
+        grant = tokens.verify(token)
+        if grant is None:
             return None
-        throttling.count(found.client)
-        if self._scope not in found.scopes:
+        throttling.count(grant.client)
+        if self._scope not in grant.scopes:
             raise HttpError(403, f"This token has no scope {self._scope!r}. Ask for one that has.")
-        return found.client
+        return grant.client
 
 
 def client_of(request: HttpRequest) -> ApiClient:
-    """Return who sent an authenticated request."""
+    """Return the client that sent an authenticated request."""
     client: ApiClient = request.auth  # type: ignore[attr-defined]
     return client

@@ -1,4 +1,4 @@
-"""The API itself: what is wired to what."""
+"""The API: routers, error handlers and its description."""
 
 from typing import Any
 
@@ -18,28 +18,28 @@ from orders.schemas import CallbackIn
 class _API(NinjaAPI):
     @property
     def urls(self) -> tuple[list[URLResolver | URLPattern], str, str]:
-        """Return the addresses; any other below them, and any other method, has an answer."""
+        """Return the URL patterns; unknown paths and methods get problem documents, too."""
         patterns, app_name, namespace = super().urls
         for pattern in patterns:
             assert isinstance(pattern, URLPattern)
             view = pattern.callback
             if pattern.name == "openapi-json":
-                # The framework answers whatever the method is.
+                # The framework accepts any method here.
                 view = require_safe(view)
-            pattern.callback = problems.told(view)
+            pattern.callback = problems.with_problems(view)
         page = require_safe(problem_types.page)
         return (
             [
                 *patterns,
-                path("problems/<slug:code>", problems.told(page), name="problem"),
-                re_path("", problems.told(problems.nowhere)),
+                path("problems/<slug:code>", problems.with_problems(page), name="problem"),
+                re_path("", problems.with_problems(problems.unknown_address)),
             ],
             app_name,
             namespace,
         )
 
     def get_openapi_schema(self, *args: Any, **kwargs: Any) -> OpenAPISchema:
-        """Return the description, with what the framework leaves out."""
+        """Return the description, completed where the framework leaves something out."""
         schema = description.complete(super().get_openapi_schema(*args, **kwargs))
         description.add_models(schema, [CallbackIn])
         return schema
@@ -53,7 +53,7 @@ api = _API(
         "a problem document (RFC 9457) that says what to change."
     ),
     urls_namespace="api",
-    # The description is open; the page that shows it is for staff.
+    # The description is public; the page that shows it is for staff.
     docs_url=None,
     parser=StrictParser(),
     openapi_extra={"openapi": "3.1.0"},
@@ -64,9 +64,9 @@ api.add_router("", webhooks.router)
 problems.install(api)
 
 
-# Its style sheet draws its arrows as images within itself.
+# The page's style sheet embeds its arrows as data images.
 @csp_update({"img-src": "data:"})
 @staff_member_required
 def docs(request: HttpRequest) -> HttpResponse:
-    """Show the API's description as a page to try it on, from local assets."""
+    """Show the API's description as an interactive page, from local assets."""
     return api.docs.render_page(request, api)

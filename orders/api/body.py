@@ -1,4 +1,4 @@
-"""Reading what a request brings, as the engine's own views do, for the framework of the API."""
+"""Request parsing for the API's framework, by the rules of the engine's own views."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from workers.views.problems import RequestRefused
 
 
 class StrictParser(Parser):
-    """Reads JSON strictly; 413 for what is too large, 400 for what is none."""
+    """Reads JSON strictly; 413 for a body that is too large, 400 for one that is not JSON."""
 
     def parse_body(self, request: HttpRequest) -> Any:
         try:
@@ -20,21 +20,21 @@ class StrictParser(Parser):
                 request_body.read(request)
             )
         except RequestRefused as refused:
-            # The framework lets its own errors through as they are.
+            # The framework passes its own errors through unchanged.
             raise HttpError(refused.status, refused.detail) from None
         return request.received  # type: ignore[attr-defined]
 
     def parse_querydict(
         self, data: MultiValueDict[str, Any], list_fields: list[str], request: HttpRequest
     ) -> dict[str, Any]:
-        """Return the parameters of a query; 422 for a name given twice, as in a body."""
+        """Return the query's parameters; 422 for a repeated name, as in a body."""
         for name in data:
             if len(data.getlist(name)) > 1 and name not in list_fields:
-                said = {"loc": ("query", name), "msg": "is given twice; send it once"}
-                raise ValidationError([said])
+                error = {"loc": ("query", name), "msg": "is given twice; send it once"}
+                raise ValidationError([error])
         return super().parse_querydict(data, list_fields, request)
 
 
 def received(request: HttpRequest) -> Any:
-    """Return the body of a request as it was parsed, before anything was made of it."""
+    """Return the parsed JSON body of a request, before validation."""
     return request.received  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Answers to deferred steps, by the engine's own view; here is what programs are told of it."""
+"""Answers to deferred steps: the engine's own view, described for the published API."""
 
 from typing import Any
 

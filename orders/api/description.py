@@ -1,4 +1,4 @@
-"""The published description of the API: what the framework does not say of it by itself."""
+"""Completes the published description of the API where the framework leaves something out."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -17,22 +17,22 @@ _LOCATION = {"Location": {"description": "The order's own address.", "required":
 
 
 def body_of(model: str) -> dict[str, Any]:
-    """Return the description of a body that is read by the engine's own view."""
+    """Describe a body that the engine's own view reads."""
     schema = {"$ref": f"#/components/schemas/{model}"}
     return {"requestBody": {"content": {"application/json": {"schema": schema}}, "required": True}}
 
 
 def add_models(schema: OpenAPISchema, models: Iterable[type[BaseModel]]) -> None:
-    """Add the models of such bodies."""
+    """Add models of bodies that the engine's own views read."""
     for model in models:
-        described = model.model_json_schema(ref_template="#/components/schemas/{model}")
-        parts = described.pop("$defs", {})
-        schema["components"]["schemas"] |= {model.__name__: described, **parts}
+        model_schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        definitions = model_schema.pop("$defs", {})
+        schema["components"]["schemas"] |= {model.__name__: model_schema, **definitions}
 
 
 def complete(schema: OpenAPISchema) -> OpenAPISchema:
-    """Add where it is served, headers of answers, and the media type of problems; return it."""
-    # Paths are whole: it is served by whichever host served this.
+    """Add the server, response headers and the media type of problems; return the schema."""
+    # Paths are absolute; the server is the host that served the description.
     schema["servers"] = [{"url": "/"}]
     for path in schema["paths"].values():
         for operation in path.values():

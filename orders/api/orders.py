@@ -27,23 +27,23 @@ from workers.states import ProcessState
 
 
 class OrderIdConverter(UUIDConverter):
-    """A UUID in an address, in small or capital letters."""
+    """A UUID in an address, in lower or upper case."""
 
     regex = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 
 
 register_converter(OrderIdConverter, "order_id")
 router = Router(tags=["orders"])
-#: Less than the `timeout` of `gunicorn.conf.py`, and than proxies commonly have.
+#: Below the `timeout` of `gunicorn.conf.py` and the usual timeouts of proxies.
 LONGEST_WAIT_SECONDS = 30
-#: When to ask again where there was no place to wait.
+#: Retry-After when there was no place to wait.
 FULL_SECONDS = 5
 PROBLEMS: dict[int, Any] = dict.fromkeys((400, 401, 403, 422, 429, 503), Problem)
 BODY_PROBLEMS: dict[int, Any] = {411: Problem, 413: Problem, 415: Problem}
 
 
 def _no_token(key: str) -> str:
-    # Keys are stored, tokens never are.
+    # Keys are stored; tokens must never be.
     if TOKEN.search(key):
         raise ValueError("contains a token; send a key of your own instead")
     return key
@@ -102,7 +102,7 @@ def place(
     response["Location"] = f"{request.path}/{order.public_id}"
     if is_new:
         return Status(201, reading.accepted(order))
-    return Status(200, reading.shown(order))
+    return Status(200, reading.detail(order))
 
 
 @router.get(
@@ -120,10 +120,10 @@ def list_orders(
     limit: int = Query(50, ge=1, le=200),
 ) -> Any:
     """Return your orders, newest first; `next` asks for the page after this one."""
-    orders, following = reading.page(
+    orders, cursor = reading.page(
         client_of(request), state=state, reference=reference, after=after, limit=limit
     )
-    return {"orders": orders, "next": following}
+    return {"orders": orders, "next": cursor}
 
 
 @router.get(
@@ -147,13 +147,13 @@ def show(
     client = client_of(request)
     order = reading.own(client, public_id)
     if not wait:
-        return reading.shown(order)
+        return reading.detail(order)
     with waiting.places.taken(client) as is_free:
         if is_free:
             return reading.when_changed(order, wait)
     response["Preference-Applied"] = "wait=0"
     response["Retry-After"] = str(FULL_SECONDS)
-    return reading.shown(order)
+    return reading.detail(order)
 
 
 @router.get(
@@ -192,4 +192,4 @@ def cancel(request: HttpRequest, public_id: UUID) -> Any:
             )
         except StateError as refusal:
             raise HttpError(409, str(refusal)) from None
-    return Status(202, reading.shown(order))
+    return Status(202, reading.detail(order))

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 @dataclass(frozen=True, slots=True)
 class ProblemType:
-    """What a program can branch on; what it means and what to do, for whoever opens its page."""
+    """A code for programs; its meaning and remedy are shown to people on its page."""
 
     code: str
     status: int
@@ -99,13 +99,13 @@ _TYPES = (
         "Send it again after Retry-After seconds, an order with the same key: there will be one.",
     ),
 )
-TYPES = {one.code: one for one in _TYPES}
-#: The type of a status, where nothing more is known: the first of those it has.
-OF_STATUS = {one.status: one for one in reversed(_TYPES)}
+TYPES = {kind.code: kind for kind in _TYPES}
+#: The default type of each status: the first that is listed.
+OF_STATUS = {kind.status: kind for kind in reversed(_TYPES)}
 
 
 def page(request: HttpRequest, code: str) -> HttpResponse:
-    """Show what a type means, to whoever opens the address in ``type``."""
+    """Show the page of a problem type, at the address in ``type``."""
     if code not in TYPES:
         raise Http404
     return render(request, "orders/problem_type.html", {"problem": TYPES[code]})

@@ -32,7 +32,7 @@ def problem(
     code: str | None = None,
     **headers: str,
 ) -> HttpResponse:
-    """Return a problem document, of the type ``code`` or the one of its status."""
+    """Return a problem document of the type ``code``, by default the status's own type."""
     kind = TYPES[code] if code else OF_STATUS.get(status)
     document = Problem(
         type=kind.uri if kind else "about:blank",
@@ -57,24 +57,24 @@ def problem(
 
 
 def install(api: NinjaAPI) -> None:
-    """Have every error of an API answered by a problem document."""
+    """Answer every error of an API with a problem document."""
     for error, answer in (
-        (HttpError, _http),
+        (HttpError, _http_error),
         (ValidationError, _invalid),
-        (AuthenticationError, _unknown),
-        (Http404, _missing),
+        (AuthenticationError, _not_authenticated),
+        (Http404, _not_found),
         (SubmissionRefused, _refused),
-        (KeyReused, _reused),
+        (KeyReused, _key_reused),
         (TooMany, _too_many),
-        (RequestRefused, _not_taken),
+        (RequestRefused, _request_refused),
         (SuspiciousOperation, _suspicious),
-        *((error, _away) for error in AWAY),
+        *((error, _database_away) for error in AWAY),
     ):
         api.add_exception_handler(error, answer)
 
 
-def told(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Have what a view refuses before any operation is reached be a problem document, too."""
+def with_problems(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Wrap a view so that what is refused before any operation is a problem document, too."""
 
     @csrf_exempt
     @cache_control(no_store=True)
@@ -82,17 +82,17 @@ def told(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         is_head = request.method == "HEAD"
         if is_head:
-            # Whatever can be got has a head; the framework knows only what is declared.
+            # The framework routes declared methods only: run HEAD as GET.
             request.method = "GET"
         try:
             request_body.check(request)
             response = view(request, *args, **kwargs)
         except RequestRefused as refused:
-            response = _not_taken(request, refused)
+            response = _request_refused(request, refused)
         except HttpError as refusal:
-            response = _http(request, refusal)
+            response = _http_error(request, refusal)
         except Http404:
-            response = nowhere(request)
+            response = unknown_address(request)
         if isinstance(response, HttpResponseNotAllowed):
             methods = set(response["Allow"].split(", "))
             allowed = ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
@@ -108,35 +108,35 @@ def _without_body(response: HttpResponse) -> HttpResponse:
     return response
 
 
-def nowhere(request: HttpRequest) -> HttpResponse:
-    """Answer for an address that is none of the API's."""
+def unknown_address(request: HttpRequest) -> HttpResponse:
+    """Answer a request for an address that the API does not have."""
     return problem(404, "There is nothing at this address. See /api/v1/openapi.json.")
 
 
-def _http(request: HttpRequest, error: Any) -> HttpResponse:
-    # What our parser said of a body is wrapped by the framework.
-    said = error.__cause__ if isinstance(error.__cause__, HttpError) else error
-    return problem(said.status_code, str(said.message))
+def _http_error(request: HttpRequest, error: Any) -> HttpResponse:
+    # The framework wraps errors of our own parser.
+    cause = error.__cause__ if isinstance(error.__cause__, HttpError) else error
+    return problem(cause.status_code, str(cause.message))
 
 
 def _invalid(request: HttpRequest, error: Any) -> HttpResponse:
-    found = [
-        FieldProblem(field=_path(one["loc"]), problem=reasons.said(one))
-        for one in error.errors[: reasons.MOST]
+    errors = [
+        FieldProblem(field=_path(e["loc"]), problem=reasons.sentence(e))
+        for e in error.errors[: reasons.MOST]
     ]
-    detail = "; ".join(f"{one.field} {one.problem}" for one in found[:3])
-    return problem(422, f"{detail}.", found)
+    detail = "; ".join(f"{e.field} {e.problem}" for e in errors[:3])
+    return problem(422, f"{detail}.", errors)
 
 
 def _path(where: tuple[Any, ...]) -> str:
-    # Beginning with body, query, path or header, and the name of our own parameter.
+    # ``where`` begins with body, query, path or header; body is followed by our parameter's name.
     parts = [str(part) for part in where]
     if parts[:1] == ["body"]:
         parts = parts[2:] or ["body"]
     return reasons.path(parts)
 
 
-def _unknown(request: HttpRequest, error: Any) -> HttpResponse:
+def _not_authenticated(request: HttpRequest, error: Any) -> HttpResponse:
     return problem(
         401,
         "Send the header Authorization: Bearer <token>, with a valid token.",
@@ -144,18 +144,18 @@ def _unknown(request: HttpRequest, error: Any) -> HttpResponse:
     )
 
 
-def _missing(request: HttpRequest, error: Any) -> HttpResponse:
+def _not_found(request: HttpRequest, error: Any) -> HttpResponse:
     return problem(404, "There is nothing of yours at this address.")
 
 
-def _not_taken(request: HttpRequest, refused: Any) -> HttpResponse:
-    """Answer for the engine's own views, and their reader of bodies."""
+def _request_refused(request: HttpRequest, refused: Any) -> HttpResponse:
+    """Answer for the engine's own views and their request parsing."""
     errors = [FieldProblem(field=refused.field, problem=refused.detail)] if refused.field else None
     return problem(refused.status, refused.detail, errors)
 
 
-def _away(request: HttpRequest, error: Any) -> HttpResponse:
-    # Whether it was committed is not known: the same key finds out.
+def _database_away(request: HttpRequest, error: Any) -> HttpResponse:
+    # Whether it was committed is unknown: a retry with the same key finds out.
     log.warning("database_away", extra={"reason": first_line(error)})
     return problem(503, "The database is away. Send it again later, with the same key.")
 
@@ -164,7 +164,7 @@ def _refused(request: HttpRequest, error: Any) -> HttpResponse:
     return problem(422, str(error), reasons.of_fields(error.errors), "order-refused")
 
 
-def _reused(request: HttpRequest, error: Any) -> HttpResponse:
+def _key_reused(request: HttpRequest, error: Any) -> HttpResponse:
     errors = [FieldProblem(field="Idempotency-Key", problem=str(error))]
     return problem(422, str(error), errors, "key-reused")
 
@@ -178,7 +178,7 @@ def _too_many(request: HttpRequest, error: Any) -> HttpResponse:
 
 
 def _suspicious(request: HttpRequest, error: Any) -> HttpResponse:
-    # Django's own limits; what it says of them names its settings.
+    # Django's own limits; its messages would name settings.
     if isinstance(error, RequestDataTooBig):
         return problem(413, request_body.TOO_LARGE)
     return problem(400, BEYOND_LIMITS)

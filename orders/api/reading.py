@@ -1,4 +1,4 @@
-"""Orders as the API shows them; a client sees its own only."""
+"""Orders as the API shows them: a client sees only its own."""
 
 import time
 from collections.abc import Iterator
@@ -14,20 +14,20 @@ from orders.schemas import EventOut, OrderLineOut, OrderOut, StepOut
 from workers.client import progress
 from workers.models import Journal
 
-#: How often a waiting request looks whether the order has changed.
+#: How often a waiting request checks whether the order has changed.
 LOOK_SECONDS = 0.25
 
 
 def own(client: ApiClient, public_id: UUID) -> Order:
-    """Return an order of this client; raise ``Http404`` for anybody else's."""
-    found = Order.objects.filter(public_id=public_id, submitter=client.submitter).first()
-    if found is None:
+    """Return an order of this client; raise ``Http404`` for any other."""
+    order = Order.objects.filter(public_id=public_id, submitter=client.submitter).first()
+    if order is None:
         raise Http404
-    bind_contextvars(order=found.number)
-    return found
+    bind_contextvars(order=order.number)
+    return order
 
 
-def shown(order: Order) -> OrderOut:
+def detail(order: Order) -> OrderOut:
     """Return an order with its steps."""
     return _out(order, progress.snapshot(order.process_id, with_names=False))
 
@@ -37,17 +37,17 @@ def accepted(order: Order) -> OrderOut:
     return _out(order, progress.of_submitted(order.process))
 
 
-def _out(order: Order, found: progress.ProcessProgress) -> OrderOut:
+def _out(order: Order, snapshot: progress.ProcessProgress) -> OrderOut:
     return OrderOut(
         id=order.public_id,
         number=order.number,
-        state=found.state,
+        state=snapshot.state,
         reference=order.reference,
         total=order.total,
         created_at=order.created_at,
-        finished_at=found.finished_at,
-        sequence=found.sequence,
-        headline=found.headline,
+        finished_at=snapshot.finished_at,
+        sequence=snapshot.sequence,
+        headline=snapshot.headline,
         steps=[
             StepOut(
                 name=step.name,
@@ -59,40 +59,40 @@ def _out(order: Order, found: progress.ProcessProgress) -> OrderOut:
                 not_before=step.not_before,
                 explanation=step.explanation,
             )
-            for step in found.steps
+            for step in snapshot.steps
         ],
     )
 
 
 def when_changed(order: Order, seconds: float) -> OrderOut:
-    """Return an order as soon as something happened to it, or as it is once time is up."""
-    before = shown(order)
+    """Return an order as soon as it has changed, or unchanged when the time is up."""
+    before = detail(order)
     end = time.monotonic() + seconds
-    found = before
-    while found.sequence == before.sequence and not found.finished_at:
+    current = before
+    while current.sequence == before.sequence and not current.finished_at:
         left = end - time.monotonic()
         if left <= 0:
             break
         if not connection.in_atomic_block:
-            # Not kept while it waits: others may need it more.
+            # Free the connection for other requests meanwhile.
             connection.close()
         time.sleep(min(LOOK_SECONDS, left))
-        found = shown(order)
-    return found
+        current = detail(order)
+    return current
 
 
 def page(
     client: ApiClient, *, state: str | None, reference: str | None, after: str | None, limit: int
 ) -> tuple[list[OrderLineOut], str | None]:
     """Return a page of a client's orders, newest first, and the cursor of the next."""
-    found = Order.objects.filter(submitter=client.submitter).select_related("process")
+    orders = Order.objects.filter(submitter=client.submitter).select_related("process")
     if state is not None:
-        found = found.filter(process__state=state)
+        orders = orders.filter(process__state=state)
     if reference is not None:
-        found = found.filter(reference=reference)
+        orders = orders.filter(reference=reference)
     if after is not None:
-        found = found.filter(number__lt=int(after))
-    rows = list(found.order_by("-number")[: limit + 1])
+        orders = orders.filter(number__lt=int(after))
+    rows = list(orders.order_by("-number")[: limit + 1])
     lines = [
         OrderLineOut(
             id=order.public_id,
@@ -108,7 +108,7 @@ def page(
 
 
 def events(order: Order, after: int, limit: int) -> Iterator[EventOut]:
-    """Yield what happened to an order after a sequence number."""
+    """Yield the events of an order after a sequence number."""
     rows = (
         Journal.objects.filter(process_id=order.process_id, sequence__gt=after)
         .select_related("step")

@@ -1,4 +1,4 @@
-"""How many requests a client may send in a minute."""
+"""The limit of requests per minute and client."""
 
 from orders.models import ApiClient
 from workers.views.throttling import TooMany

@@ -1,4 +1,4 @@
-"""Who may wait for a change: a bounded number of requests of this process, and of each client."""
+"""Bounds how many requests may wait for a change, per process and per client."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,15 +7,14 @@ from threading import Lock
 
 from orders.models import ApiClient
 
-#: Places of a process whose server says nothing else; `gunicorn.conf.py` gives half its threads.
+#: Default number of places per process; `gunicorn.conf.py` gives half its threads.
 DEFAULT_PLACES = 8
 
 
 class Places:
-    """A process's places to wait.
+    """The places of a process for waiting requests.
 
-    Each request that waits takes a thread: without a bound a few clients would take them all, and
-    the web with them.
+    Each request that waits occupies a thread: without a bound a few clients could occupy all.
     """
 
     def __init__(self, places: int) -> None:
@@ -24,16 +23,16 @@ class Places:
         self.limit(places)
 
     def limit(self, places: int) -> None:
-        """Let so many requests wait at a time, and half as many of one client."""
+        """Let ``places`` requests wait at a time, at most half of them of one client."""
         self._places = places
-        self._of_one = (places + 1) // 2
+        self._per_client = (places + 1) // 2
 
     @contextmanager
     def taken(self, client: ApiClient) -> Iterator[bool]:
-        """Take a place for a block; False: there is none, so do not wait."""
+        """Hold a place during the block; False: none is free, so do not wait."""
         with self._lock:
             is_free = (
-                self._waiting.total() < self._places and self._waiting[client.pk] < self._of_one
+                self._waiting.total() < self._places and self._waiting[client.pk] < self._per_client
             )
             self._waiting[client.pk] += is_free
         try:

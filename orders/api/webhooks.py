@@ -1,4 +1,4 @@
-"""Webhooks of services, by the engine's own view; here is what programs are told of it."""
+"""Webhooks of services: the engine's own view, described for the published API."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""What a service says that it did, compared with what it was asked to do.
+"""Checks of a service's answer against what it was asked to do.
 
-A success that says something else is no proof of anything: it may have done what was asked, or
-another thing, or nothing.
+A success about something else proves nothing: the service may have done what was asked, or
+something else, or nothing.
 """
 
 from decimal import Decimal, InvalidOperation
@@ -10,21 +10,21 @@ from typing import Any
 from workers import Call, Permanent, Transient
 from workers.http import Answer
 
-#: How long the services remember an idempotency key.  The sandbox does for good; payment services
-#: in the world forget after a day or later, and a call with a forgotten key is a second effect.
+#: How long the services remember an idempotency key.  The sandbox never forgets one; real payment
+#: services do after a day or later, and a call with a forgotten key has a second effect.
 KEY_RETENTION_SECONDS = 86_400
 
-#: Refusals that only the services themselves make, and only where they did nothing: a declined
-#: card, an address that no carrier reaches, a field that cannot be.  Not 400 and 404, which a proxy
-#: answers too, after the work as well as before it.
+#: Statuses that only the services themselves answer, and only when they did nothing: a declined
+#: card, an address out of reach, an invalid field.  Not 400 and 404, which a proxy may answer
+#: even after the work was done.
 REFUSALS = frozenset({402, 422})
 
 
 def done(answer: Answer, *, order: int, amount: str | None = None) -> str:
     """Return the service's reference for what it did.
 
-    Raises ``Transient`` (``answer_unusable``) for a success without a reference, or of another
-    order or amount: its outcome is unknown.
+    Raises ``Transient`` (``answer_unusable``) for a success without a reference, or about another
+    order or amount: the outcome is unknown.
     """
     _compare(answer.body, "order", order)
     if amount is not None:
@@ -36,26 +36,26 @@ def done(answer: Answer, *, order: int, amount: str | None = None) -> str:
 
 
 def give_back_key(undoes: str) -> str:
-    """Return the key by which a service gives back what it did under the key ``undoes``.
+    """Return the key of the call that undoes what a service did under the key ``undoes``.
 
-    Whoever asks, and however often: an undo, or a return.  It is the key of the undo step.
+    It is the key of the undo step; a return uses the same one, so that the effect is undone once.
     """
     return f"{undoes}:undo"
 
 
 def is_certain(call: Call) -> bool:
-    """Say whether what is to be undone was done: an answer said so, or a return gives it back."""
+    """Say whether the effect to undo is known to have happened: by its answer, or by a return."""
     return call.payload.get("result") is not None or bool(call.payload.get("was_done"))
 
 
 def undone(
     answer: Answer, *, order: int, undoes: str, is_certain: bool, amount: str | None = None
 ) -> str | None:
-    """Return the service's reference for what it undid; None: there was nothing to undo.
+    """Return the service's reference for the undo; None: there was nothing to undo.
 
     Raises ``Transient`` (``answer_unusable``) for a success about something else, and
-    ``Permanent`` (``nothing_undone``) where ``is_certain`` says that there was something: done by
-    hand, or undone by somebody else.
+    ``Permanent`` (``nothing_undone``) if there was nothing although ``is_certain``: the effect was
+    done by hand, or undone by somebody else.
     """
     _compare(answer.body, "undoes", undoes)
     match answer.body.get("undone"):
@@ -64,20 +64,20 @@ def undone(
         case False:
             _compare(answer.body, "order", order)
             if is_certain:
-                said = "it was done, and the service knows of nothing to undo: look who undoes it"
-                raise Permanent("nothing_undone", said, no_effect=True)
+                detail = "it was done, and the service knows of nothing to undo: look who undoes it"
+                raise Permanent("nothing_undone", detail, no_effect=True)
             return None
     raise _unusable("without saying whether anything was undone")
 
 
-def _compare(body: dict[str, Any], field: str, asked: object) -> None:
-    if field not in body or body[field] != asked:
+def _compare(body: dict[str, Any], field: str, expected: object) -> None:
+    if field not in body or body[field] != expected:
         raise _unusable(f"for another {field}")
 
 
-def _compare_amount(body: dict[str, Any], asked: str) -> None:
+def _compare_amount(body: dict[str, Any], expected: str) -> None:
     try:
-        is_same = Decimal(str(body.get("amount"))) == Decimal(asked)
+        is_same = Decimal(str(body.get("amount"))) == Decimal(expected)
     except InvalidOperation:
         is_same = False
     if not is_same:
@@ -85,5 +85,5 @@ def _compare_amount(body: dict[str, Any], asked: str) -> None:
 
 
 def _unusable(how: str) -> Transient:
-    # Nothing of the remote's own text gets in.
+    # Never quotes the remote's text.
     return Transient("answer_unusable", f"the service answered a success {how}")

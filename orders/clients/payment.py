@@ -1,4 +1,4 @@
-"""The payment service: charging a card, and giving the money back."""
+"""The payment service: charging a card, and refunding the charge."""
 
 from collections.abc import Callable
 

@@ -1,7 +1,6 @@
 """A carrier: booking a parcel, and cancelling it.
 
-The shipping service and the courier, its fall-back, speak the same language; ``carrier``
-says which one is meant.
+The shipping service and the courier, its fallback, have the same API; ``carrier`` selects one.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-"""The queue's door: orders that come as messages, in a process of its own.
+"""The consumer of orders that come as messages, a process of its own.
 
-``inbox.py`` gets raw messages, ``message.py`` is one, ``identity.py`` says who sent it,
-``reading.py`` what it asks for, ``handling.py`` makes an order or a dead letter of it,
-``answers.py`` tells the submitter of a refusal, and ``loop.py`` keeps all that going.
+``inbox.py`` receives raw messages, ``message.py`` defines one, ``identity.py`` finds its sender,
+``reading.py`` parses it, ``handling.py`` turns it into an order or a dead letter,
+``answers.py`` tells the submitter of a refusal, and ``loop.py`` runs it all.
 """

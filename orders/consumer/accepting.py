@@ -1,4 +1,4 @@
-"""Placing an order that came by the queue, now or when an operator replays it."""
+"""Places an order that came through the queue, on arrival or when an operator replays it."""
 
 from orders import reasons
 from orders.consumer.reading import Submission
@@ -10,7 +10,7 @@ from orders.submission import Customer, KeyReused, Line, SubmissionRefused, plac
 def accept(submission: Submission, client: ApiClient) -> tuple[Order, bool]:
     """Place the order; return it and whether it is new.
 
-    A key that was used with the same body, at whichever door, is the first order again.
+    A key that was used before with the same body, through any door, returns the first order.
     Raises ``Refused``, with nothing stored.
     """
     body = submission.body
@@ -22,7 +22,7 @@ def accept(submission: Submission, client: ApiClient) -> tuple[Order, bool]:
             source=Order.Source.QUEUE,
             submitter=client.submitter,
             reference=body.reference,
-            # The property is AMQP's place for it; the body's is the HTTP API's.
+            # AMQP has a property for it; the HTTP API has a field of the body.
             reply_to=submission.reply_to or body.reply_to,
             callback_url=body.callback_url,
             correlation_id=submission.correlation_id,

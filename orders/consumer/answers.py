@@ -1,4 +1,4 @@
-"""Telling the submitter of a refusal, on the reply queue that is the client's own."""
+"""Tells the submitter of a refusal, on the client's own reply queue."""
 
 import json
 import logging
@@ -23,42 +23,44 @@ SENT = "sent"
 
 
 class Answers:
-    """Sends refusals over a connection of its own: a broker that takes none still delivers."""
+    """Sends refusals over a separate connection: a broker that blocks publishers still delivers."""
 
     def __init__(self, url: str = "") -> None:
         self._connection = ConfirmedConnection(partial(inbox.connect, url))
 
-    def tell(self, message: Message, handled: HandlingResult) -> None:
-        """Tell who sent a dead letter, once, if they are known; note on it what came of that."""
-        letter = handled.letter
+    def tell(self, message: Message, result: HandlingResult) -> None:
+        """Tell the proven sender of a dead letter once, and note the outcome on the letter."""
+        letter = result.letter
         if letter is None or not message.text("reply_to"):
             return
         if letter.properties.get("answer") == SENT:
             return
-        said = self._answer(message, handled, letter)
-        letter.properties["answer"] = said
-        if said != SENT:
-            log.warning("refusal_not_told", extra={"dead_letter": letter.pk, "reason": said})
+        outcome = self._answer(message, result, letter)
+        letter.properties["answer"] = outcome
+        if outcome != SENT:
+            log.warning("refusal_not_told", extra={"dead_letter": letter.pk, "reason": outcome})
         if letter._state.adding:
             return
-        # The letter itself is committed; this is only a remark on it.
+        # The letter is committed already; the note may be lost.
         with suppress(DatabaseError), around("answers.note"):
             letter.save(update_fields=["properties"])
 
-    def _answer(self, message: Message, handled: HandlingResult, letter: DeadLetter) -> str:
-        reply_to, client = message.text("reply_to"), handled.sender.client
+    def _answer(self, message: Message, result: HandlingResult, letter: DeadLetter) -> str:
+        reply_to, client = message.text("reply_to"), result.sender.client
         if client is None:
             return "not sent: who submitted it is not proven"
         if not reply_queues.belongs_to(client, reply_to):
             return f"not sent: reply_to lies outside {reply_queues.prefix(client)}"
-        given = message.text("correlation_id")
+        correlation_id = message.text("correlation_id")
         body = {
             "type": TYPE,
             "version": 1,
             "message_id": letter.message_id,
             "errors": letter.reasons,
-            # One that is no good is a reason of its own, and could not be sent.
-            "correlation_id": given if telling.CORRELATION.fullmatch(given) else "",
+            # An invalid one is among the errors, and could not be sent as a property.
+            "correlation_id": correlation_id
+            if telling.CORRELATION.fullmatch(correlation_id)
+            else "",
         }
         return self._send(reply_to, body)
 
@@ -67,7 +69,7 @@ class Answers:
         try:
             with around("answers.publish"):
                 self._connection.send(queue, text, correlation_id=body["correlation_id"])
-        except Exception as error:  # noqa: BLE001 (nothing of this may hold an order up)
+        except Exception as error:  # noqa: BLE001 (no failure here may hold up orders)
             return f"not sent: {error}"[:200]
         return SENT
 

@@ -1,8 +1,8 @@
-"""How long to wait after something failed, longer each time, until it works again."""
+"""Exponential backoff."""
 
 
 class Backoff:
-    """Pauses that double from ``first`` to ``longest`` seconds."""
+    """Pauses that double from ``first`` up to ``longest`` seconds."""
 
     def __init__(self, first: float = 0.5, longest: float = 30.0) -> None:
         self._first = first

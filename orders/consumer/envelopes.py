@@ -1,7 +1,7 @@
-"""Reading what a transport delivers, whatever stands in it.
+"""Receives any message that a transport delivers, however malformed.
 
-A message that a library fails to read raises before anybody has seen it.  It would then be
-delivered again to the next connection, for ever.
+A message that kombu or amqp fails to parse raises before our code sees it, and would be
+redelivered for ever.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from orders.consumer.message import Message
 
 
 class _Lenient(amqp.Message):
-    """A message of AMQP whose properties may be unreadable; its body is there all the same."""
+    """An AMQP message that keeps its body even if its properties are unreadable."""
 
     unreadable = ""
 
@@ -30,32 +30,32 @@ class _Lenient(amqp.Message):
 
 
 class _Envelope(virtual.Message):
-    """A message of the other transports; nothing that it asks for is done to its body."""
+    """A message of the other transports; its body is neither decompressed nor deserialized."""
 
     def __init__(self, payload: Any, channel: Any = None, **_: Any) -> None:
         unreadable = ""
         if not isinstance(payload, dict) or not isinstance(payload.get("properties"), dict):
             payload, unreadable = {"properties": {}}, "it has no envelope"
         properties = payload["properties"]
-        # What acknowledging and giving back need.
+        # Acknowledging and requeueing need these.
         properties.setdefault("delivery_tag", uuid())
         properties.setdefault("delivery_info", {"exchange": "", "routing_key": ""})
         self.sent_headers = payload.get("headers")
         body = payload.get("body") or b""
         try:
             body = channel.decode_body(body, properties.get("body_encoding"))
-        except Exception as error:  # noqa: BLE001 (an encoding nobody knows, or not in it)
+        except Exception as error:  # noqa: BLE001 (an unknown encoding, or a body not in it)
             unreadable = f"body_encoding: {type(error).__name__}"
-        unchanging: Any = _Unchanging(channel)
+        undecoded: Any = _Undecoded(channel)
         plain = {**payload, "body": body, "headers": {}}
-        super().__init__(plain, channel=unchanging)
+        super().__init__(plain, channel=undecoded)
         self.channel = channel
         self._raw = payload
         self.unreadable = unreadable
 
 
-class _Unchanging:
-    """A channel as far as a message needs one to be made: bodies stay as they are."""
+class _Undecoded:
+    """A channel for the constructor of a message: leaves bodies as they are."""
 
     def __init__(self, channel: Any) -> None:
         self._channel = channel
@@ -65,20 +65,20 @@ class _Unchanging:
 
 
 def consume(channel: Any, queue: str, receive: Callable[[Message], None]) -> None:
-    """Have the messages of a queue received raw: no decoder, no decompressor, no codec."""
+    """Receive the messages of a queue raw: without decoder, decompressor or codec."""
     if isinstance(channel, amqp.Channel):
-        # Also of this process's other connections, where it changes nothing.
+        # Applies to this process's other connections, too, where it changes nothing.
         setattr(method_framing, "Message", _Lenient)  # noqa: B010 (mypy: it is a class)
         channel.auto_decode = False
-        channel.basic_consume(queue, callback=lambda raw: receive(_of_amqp(raw)))
+        channel.basic_consume(queue, callback=lambda raw: receive(_from_amqp(raw)))
         return
     channel.Message = _Envelope
     channel.basic_consume(
-        queue, no_ack=False, consumer_tag=queue, callback=lambda raw: receive(_of_envelope(raw))
+        queue, no_ack=False, consumer_tag=queue, callback=lambda raw: receive(_from_envelope(raw))
     )
 
 
-def _of_amqp(raw: Any) -> Message:
+def _from_amqp(raw: Any) -> Message:
     return Message(
         body=_bytes(raw.body),
         properties=dict(raw.properties),
@@ -90,7 +90,7 @@ def _of_amqp(raw: Any) -> Message:
     )
 
 
-def _of_envelope(raw: Any) -> Message:
+def _from_envelope(raw: Any) -> Message:
     info = raw.delivery_info if isinstance(raw.delivery_info, dict) else {}
     return Message(
         body=_bytes(raw.body),

@@ -1,4 +1,4 @@
-"""Who submits: proven by a token, or by the broker where the settings trust it."""
+"""The sender of a message: proven by a token, or by the broker if the settings trust it."""
 
 from dataclasses import dataclass, field
 
@@ -13,16 +13,16 @@ from orders.schemas import FieldProblem
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who sent a message, if that is proven, and why they may not submit."""
+    """The proven sender of a message, if any, and the reasons why it may not submit."""
 
     client: ApiClient | None
     reasons: list[FieldProblem] = field(default_factory=list)
 
 
 def prove(message: Message) -> Sender:
-    """Find out who sent a message; nothing that it merely says of itself is believed.
+    """Find the sender of a message; its own claims prove nothing.
 
-    A token counts before the broker's word; without either the client is unknown.
+    A token takes precedence over the broker's login; without either the client is unknown.
     """
     if message.unreadable:
         return Sender(None)
@@ -38,21 +38,21 @@ def prove(message: Message) -> Sender:
 
 def _by_token(message: Message) -> Sender:
     token = message.header("token")
-    # Ours are ASCII; AMQP's texts may hold half characters, of which there is no digest.
-    found = tokens.verify(token) if token.isascii() else None
-    if found is None:
+    # Our tokens are ASCII; AMQP texts may contain lone surrogates, which cannot be hashed.
+    grant = tokens.verify(token) if token.isascii() else None
+    if grant is None:
         return Sender(
             None,
             [because("headers.token", "is unknown, expired or revoked; send one that is good")],
         )
-    reasons = _of_claim(message, found.client, "the token's")
+    reasons = _claim_problems(message, grant.client, "the token's")
     if message.header("client") == "" and not reasons:
         reasons = [because("headers.client", "is missing; send the client's name with the token")]
-    if tokens.SUBMIT not in found.scopes:
+    if tokens.SUBMIT not in grant.scopes:
         reasons.append(
             because("headers.token", f"has no scope {tokens.SUBMIT!r}; ask for one that has")
         )
-    return Sender(found.client, reasons)
+    return Sender(grant.client, reasons)
 
 
 def _by_login(message: Message) -> Sender:
@@ -69,11 +69,11 @@ def _by_login(message: Message) -> Sender:
                 )
             ],
         )
-    return Sender(client, _of_claim(message, client, "the login's"))
+    return Sender(client, _claim_problems(message, client, "the login's"))
 
 
-def _of_claim(message: Message, client: ApiClient, whose: str) -> list[FieldProblem]:
-    """Refuse a message that names another client than the one that is proven."""
+def _claim_problems(message: Message, client: ApiClient, owner: str) -> list[FieldProblem]:
+    """Return the problem of a message that names another client than the proven one."""
     if message.headers.get("client", client.name) == client.name:
         return []
-    return [because("headers.client", f"is not {whose} client; send your own name")]
+    return [because("headers.client", f"is not {owner} client; send your own name")]

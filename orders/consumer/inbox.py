@@ -1,4 +1,4 @@
-"""The submission queue at the broker: messages taken, and acknowledged one by one."""
+"""The submission queue at the broker: messages are prefetched and acknowledged one by one."""
 
 import logging
 import time
@@ -16,21 +16,21 @@ from workers.exceptions import first_line
 log = logging.getLogger(__name__)
 
 QUEUE = "orders.submissions"
-#: Taken at once: the window in which senders have their turns.
+#: Messages prefetched over AMQP: the window within which senders take turns.
 PREFETCH = 2_000
-#: Where what a dead consumer held comes again late, no more than this is held.
+#: The same for transports that redeliver a dead consumer's messages only after a timeout.
 PREFETCH_OF_OTHERS = 20
-#: Bytes held at once, and one message more.
+#: No further message is taken beyond this many bytes.
 MOST_BYTES = 32 * 1_048_576
-#: How often is looked for what has arrived while there is something to handle.
+#: How often new messages are fetched while others wait.
 LOOK_SECONDS = 0.02
 NOT_FOUND = 404
 
 
 class Inbox:
-    """A connection that takes messages into ``waiting``: in the order of the queue for each sender.
+    """A connection that takes messages into ``waiting``, in queue order per sender.
 
-    What is not acknowledged goes back to the queue when the connection ends.
+    Messages that are not acknowledged return to the queue when the connection ends.
     """
 
     def __init__(self, url: str = "", queue: str = QUEUE) -> None:
@@ -43,7 +43,7 @@ class Inbox:
         self._look_at = 0.0
 
     def open(self) -> None:
-        """Connect, make the queue if it is missing, and begin to take messages."""
+        """Connect, declare the queue if it is missing, and start consuming."""
         self._connection = connect(self._url)
         self._connection.connect()
         _ensure_queue(self._connection, self._queue)
@@ -53,7 +53,7 @@ class Inbox:
         envelopes.consume(self._channel, self._queue, self.waiting.append)
 
     def wait(self, seconds: float) -> None:
-        """Wait for a message, and keep the connection alive; raise when it is lost."""
+        """Wait for a message and keep the connection alive; raise if it is lost."""
         assert self._connection is not None
         self._beat()
         try:
@@ -62,7 +62,7 @@ class Inbox:
             return
 
     def fetch(self) -> None:
-        """Take what has arrived, as far as there is room, and wait for nothing."""
+        """Take the messages that have arrived, up to the limits, without waiting for more."""
         assert self._connection is not None
         if time.monotonic() < self._look_at:
             return
@@ -75,16 +75,16 @@ class Inbox:
         self._look_at = time.monotonic() + LOOK_SECONDS
 
     def ack(self, message: Message) -> None:
-        """Have the broker forget a message."""
+        """Acknowledge a message."""
         self._channel.basic_ack(message.tag)
 
-    def is_trouble(self, error: BaseException) -> bool:
-        """Say whether an exception tells of the broker or the way to it."""
-        found = self._connection
-        known: tuple[type[BaseException], ...] = (OSError,)
-        if found is not None:
-            known += (*found.connection_errors, *found.channel_errors)
-        return isinstance(error, known)
+    def is_broker_error(self, error: BaseException) -> bool:
+        """Say whether an exception comes from the broker or the connection to it."""
+        connection = self._connection
+        kinds: tuple[type[BaseException], ...] = (OSError,)
+        if connection is not None:
+            kinds += (*connection.connection_errors, *connection.channel_errors)
+        return isinstance(error, kinds)
 
     def close(self) -> None:
         """End the connection, whatever state it is in."""
@@ -92,7 +92,7 @@ class Inbox:
         connection, self._connection, self._channel = self._connection, None, None
         if connection is None:
             return
-        # It is over either way.
+        # The connection is gone either way.
         with suppress(Exception):
             connection.release()
 
@@ -107,12 +107,12 @@ class Inbox:
 def _prefetch(driver: str) -> int:
     if driver == "amqp":
         return PREFETCH
-    # Files vanish when they are read: one that is not in hand would be lost with us.
+    # Files are deleted when they are read: a prefetched message would be lost with this process.
     return 1 if driver == "filesystem" else PREFETCH_OF_OTHERS
 
 
 def connect(url: str = "", **options: Any) -> Connection:
-    """Return a connection to the system's broker, not yet opened."""
+    """Return an unopened connection to the system's broker."""
     return Connection(
         url or settings.CELERY_BROKER_URL,
         connect_timeout=settings.CELERY_BROKER_CONNECTION_TIMEOUT,
@@ -122,8 +122,8 @@ def connect(url: str = "", **options: Any) -> Connection:
 
 
 def _ensure_queue(connection: Connection, queue: str) -> None:
-    """Make the queue; one that exists is taken as it is, a quorum queue for example."""
-    if not _is_there(connection, "queue_declare", queue):
+    """Declare the queue unless it exists; an existing one may differ, such as a quorum queue."""
+    if not _exists(connection, "queue_declare", queue):
         with closing(_channel(connection)) as channel:
             channel.queue_declare(queue, durable=True, auto_delete=False)
     if connection.transport.driver_type == "amqp":
@@ -131,29 +131,28 @@ def _ensure_queue(connection: Connection, queue: str) -> None:
 
 
 def _ensure_exchange(connection: Connection, queue: str) -> None:
-    """Make an exchange that leads to this queue alone.
+    """Declare an exchange that routes to this queue only.
 
-    A login that may write to it need not be able to write to the default exchange, by which
-    it would reach every queue there is.
+    A login that may write to it needs no access to the default exchange, which reaches every queue.
     """
     try:
-        is_there = _is_there(connection, "exchange_declare", queue, type="fanout")
+        is_there = _exists(connection, "exchange_declare", queue, type="fanout")
         with closing(_channel(connection)) as channel:
             if not is_there:
                 channel.exchange_declare(queue, "fanout", durable=True, auto_delete=False)
-            # Always: a queue that vanished has taken its binding along.
+            # Always: a deleted queue has lost its binding.
             channel.queue_bind(queue, queue)
     except connection.channel_errors as error:
-        # Orders come without it, too.
+        # Orders arrive without it, too.
         log.warning("exchange_not_made", extra={"exchange": queue, "reason": first_line(error)})
 
 
-def _is_there(connection: Connection, declare: str, name: str, **options: Any) -> bool:
+def _exists(connection: Connection, declare: str, name: str, **options: Any) -> bool:
     channel = _channel(connection)
     try:
         getattr(channel, declare)(name, passive=True, **options)
     except connection.channel_errors as error:
-        # The refusal has closed the channel.
+        # The error has closed the channel.
         if str(getattr(error, "reply_code", getattr(error, "code", ""))) != str(NOT_FOUND):
             raise
         return False

@@ -1,4 +1,4 @@
-"""The loop that never ends by itself: take, handle, acknowledge, and outlive every outage."""
+"""The consumer's loop: fetch, handle and acknowledge, through every outage until it is stopped."""
 
 import logging
 import time
@@ -19,26 +19,26 @@ from workers.exceptions import first_line
 
 log = logging.getLogger(__name__)
 
-#: How often a database that is there may fail at one message before that is the message's fault.
+#: Failures of an available database at one message, after which the message is to blame.
 TRIES = 5
-#: Nothing waits longer than this without looking whether to stop.
+#: Every wait is interrupted this often to check whether to stop.
 LONGEST_WAIT_SECONDS = 1.0
 
 
 class LoginRefused(Exception):
-    """The broker answers, and does not let this login in; says what to do."""
+    """The broker answers but refuses this login; the message says what to do."""
 
 
-class Teller(Protocol):
-    def tell(self, message: Message, handled: HandlingResult) -> None: ...
+class Replies(Protocol):
+    def tell(self, message: Message, result: HandlingResult) -> None: ...
     def close(self) -> None: ...
 
 
 class Consumer:
-    """Turns messages into orders, one after the other, until it is told to stop."""
+    """Turns messages into orders, one at a time, until it is stopped."""
 
     def __init__(
-        self, inbox: Inbox, answers: Teller, *, on_open: Callable[[], None] = lambda: None
+        self, inbox: Inbox, answers: Replies, *, on_open: Callable[[], None] = lambda: None
     ) -> None:
         self._inbox = inbox
         self._answers = answers
@@ -51,13 +51,13 @@ class Consumer:
         self._failures = 0
 
     def stop(self) -> None:
-        """End after the message in hand; safe to call from a signal handler."""
+        """Stop after the current message; safe to call from a signal handler."""
         self._is_stopping = True
 
     def run(self) -> None:
-        """Consume until stopped; a lost broker or database is waited for, however long.
+        """Consume until stopped, waiting for a lost broker or database as long as necessary.
 
-        Raises ``LoginRefused`` where the broker answers and has never let us in.
+        Raises ``LoginRefused`` if the broker refuses a login that it has never accepted.
         """
         while not self._is_stopping:
             try:
@@ -70,16 +70,16 @@ class Consumer:
                 refusal = None if self._was_let_in else broker_login.refusal(error)
                 if refusal:
                     raise LoginRefused(refusal) from error
-                # Whatever it was: submissions must go on.
-                self._mourn(error)
+                # Any error: submissions must go on.
+                self._back_off(error)
             finally:
                 self._inbox.close()
         self._answers.close()
         log.info("stopped", extra={"queue": QUEUE})
 
-    def _mourn(self, error: Exception) -> None:
+    def _back_off(self, error: Exception) -> None:
         seconds = self._broker.next()
-        is_expected = self._inbox.is_trouble(error)
+        is_expected = self._inbox.is_broker_error(error)
         log.warning(
             "broker_lost",
             extra={"reason": f"{type(error).__name__}: {first_line(error)}", "again_in": seconds},
@@ -95,11 +95,11 @@ class Consumer:
         while not self._is_stopping:
             pause = self._resume_at - time.monotonic()
             if self._inbox.waiting and pause <= 0:
-                # Others than those in hand may have come, and have their turns.
+                # Messages of other senders may have arrived, and have their turns.
                 self._inbox.fetch()
                 self._take(self._inbox.waiting[0])
                 continue
-            # While the database is away this keeps the connection alive.
+            # Keeps the broker's connection alive while the database is away.
             limit = min(pause, LONGEST_WAIT_SECONDS) if pause > 0 else LONGEST_WAIT_SECONDS
             self._inbox.wait(limit)
             if not self._inbox.waiting:
@@ -108,18 +108,18 @@ class Consumer:
     def _take(self, message: Message) -> None:
         try:
             close_old_connections()
-            handled = self._handle(message)
+            result = self._handle(message)
         except handling.DATABASE_AWAY as error:
             self._wait_for_database(error)
             return
         self._failures = 0
         self._database.reset()
-        self._answers.tell(message, handled)
+        self._answers.tell(message, result)
         with around("loop.ack"):
             self._inbox.ack(message)
         self._inbox.waiting.popleft()
-        if handled.sender.client is not None:
-            self._inbox.waiting.learn(message, handled.sender.client.name)
+        if result.sender.client is not None:
+            self._inbox.waiting.learn(message, result.sender.client.name)
         self._broker.reset()
 
     def _handle(self, message: Message) -> HandlingResult:
@@ -129,7 +129,7 @@ class Consumer:
         return handling.give_up(message, [reason])
 
     def _wait_for_database(self, error: Exception) -> None:
-        """Leave the message where it is for a while; the broker keeps it whatever happens."""
+        """Leave the message unacknowledged for a while: the broker keeps it."""
         # A time limit or a lost server leaves the connection unusable.
         connection.close()
         if handling.is_database_there():

@@ -1,4 +1,4 @@
-"""What a message asks for: the same body, model and limits as at the HTTP API's door."""
+"""Parses a message by the HTTP API's model and limits."""
 
 import re
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from orders.reasons import Refused, because
 from orders.schemas import FieldProblem, OrderIn
 from workers.http import strict_json
 
-#: As the API's Idempotency-Key.
+#: The same as the API's Idempotency-Key.
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
-#: Others would have to be undone before the bytes are JSON.
+#: With any other encoding the bytes are not JSON yet.
 ENCODINGS = {"", "utf-8", "utf8", "identity", "none"}
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """An order as a message asks for it."""
+    """An order as it was submitted in a message."""
 
     key: str
     body: OrderIn
@@ -31,21 +31,21 @@ class Submission:
 
 
 def read(message: Message, client: ApiClient | None) -> Submission:
-    """Return the submission in a message; raise ``Refused`` with everything that is wrong."""
+    """Return the submission in a message; raise ``Refused`` with all its problems."""
     if message.unreadable:
         raise Refused([because("properties", f"cannot be read: {message.unreadable}")])
-    found = [*_of_key(message), *_of_answer(message, client)]
+    problems = [*_key_problems(message), *_reply_problems(message, client)]
     value: Any = None
     body: OrderIn | None = None
     try:
         value = _json(message)
         body = OrderIn.model_validate(value)
     except Refused as refused:
-        found += refused.reasons
+        problems += refused.reasons
     except ValidationError as error:
-        found += reasons.of_model(error.errors(include_url=False, include_input=False))
-    if found or body is None:
-        raise Refused(found)
+        problems += reasons.of_model(error.errors(include_url=False, include_input=False))
+    if problems or body is None:
+        raise Refused(problems)
     return Submission(
         key=message.text("message_id"),
         body=body,
@@ -65,7 +65,7 @@ def _json(message: Message) -> Any:
         raise Refused([because("body", f"cannot be read: {error}")]) from None
 
 
-def _of_key(message: Message) -> list[FieldProblem]:
+def _key_problems(message: Message) -> list[FieldProblem]:
     key = message.properties.get("message_id")
     if key in (None, ""):
         return [because("message_id", "is missing; send a key of your own, new for each order")]
@@ -76,16 +76,18 @@ def _of_key(message: Message) -> list[FieldProblem]:
     return []
 
 
-def _of_answer(message: Message, client: ApiClient | None) -> list[FieldProblem]:
-    """Look at where the client wants to be told, and under which name."""
-    found = []
+def _reply_problems(message: Message, client: ApiClient | None) -> list[FieldProblem]:
+    """Return what is wrong with the reply queue and the correlation id."""
+    problems = []
     reply_to = message.properties.get("reply_to")
-    # Whose prefix it must have is not known without a client, and then it is not used.
+    # The prefix depends on the client; without one the reply queue is not used.
     if reply_to and client is not None and not reply_queues.belongs_to(client, reply_to):
-        found.append(
+        problems.append(
             because("reply_to", f"must lie under {reply_queues.prefix(client)}, as your own queues")
         )
-    given = message.properties.get("correlation_id")
-    if given and (not isinstance(given, str) or not telling.CORRELATION.fullmatch(given)):
-        found.append(because("correlation_id", "must be 200 printable ASCII characters at most"))
-    return found
+    correlation_id = message.properties.get("correlation_id")
+    if correlation_id and (
+        not isinstance(correlation_id, str) or not telling.CORRELATION.fullmatch(correlation_id)
+    ):
+        problems.append(because("correlation_id", "must be 200 printable ASCII characters at most"))
+    return problems

@@ -1,7 +1,7 @@
-"""Messages that wait to be handled, one sender's after another's.
+"""Waiting messages, taken from their senders in turn.
 
-Whoever sends thousands has one lane and so has everybody else who was proven before.  All whose
-first message is still to be handled share one: a name costs nothing to make up.
+Each proven sender has one lane, even one that sends thousands of messages.  Senders that are not
+yet proven share a lane, because names can be made up at no cost.
 """
 
 import hashlib
@@ -9,20 +9,20 @@ from collections import OrderedDict, deque
 
 from orders.consumer.message import Message
 
-#: The lane of those who are not proven, or not yet.
+#: The lane of senders that are not, or not yet, proven.
 UNKNOWN = ""
 #: Senders remembered at once.
 MOST_KNOWN = 1000
 
 
 class Turns:
-    """The first message is that of the sender whose turn it is, until it is taken out."""
+    """A queue whose first message belongs to the sender whose turn it is, until it is removed."""
 
     def __init__(self) -> None:
         self.bytes = 0
-        #: In the order of their turns; none is empty.
+        #: In the order of turns; no lane is empty.
         self._lanes: OrderedDict[str, deque[Message]] = OrderedDict()
-        #: What a sender shows, as a digest, and whose it is.
+        #: Digests of credentials -> the sender's name.
         self._known: OrderedDict[bytes, str] = OrderedDict()
 
     def __len__(self) -> int:
@@ -34,12 +34,12 @@ class Turns:
         return next(iter(self._lanes.values()))[0]
 
     def append(self, message: Message) -> None:
-        """Put a message at the end of its sender's lane."""
+        """Append a message to its sender's lane."""
         self.bytes += len(message.body)
-        self._put(self._known.get(_shown(message), UNKNOWN), message)
+        self._put(self._known.get(_credential_digest(message), UNKNOWN), message)
 
     def popleft(self) -> Message:
-        """Take the first message out; the next sender has its turn."""
+        """Remove the first message; the next sender has its turn."""
         name, lane = next(iter(self._lanes.items()))
         message = lane.popleft()
         self.bytes -= len(message.body)
@@ -50,23 +50,23 @@ class Turns:
         return message
 
     def learn(self, message: Message, client: str) -> None:
-        """Note who is proven to have sent a message: what shows the same is in their lane."""
-        shown = _shown(message)
-        is_new = shown not in self._known
-        self._known[shown] = client
-        self._known.move_to_end(shown)
+        """Note a message's proven sender, whose lane gets all messages with its credentials."""
+        digest = _credential_digest(message)
+        is_new = digest not in self._known
+        self._known[digest] = client
+        self._known.move_to_end(digest)
         if len(self._known) > MOST_KNOWN:
             self._known.popitem(last=False)
         if is_new and UNKNOWN in self._lanes:
-            for one in list(self._lanes[UNKNOWN]):
-                if _shown(one) == shown:
-                    self._lanes[UNKNOWN].remove(one)
-                    self._put(client, one)
+            for waiting in list(self._lanes[UNKNOWN]):
+                if _credential_digest(waiting) == digest:
+                    self._lanes[UNKNOWN].remove(waiting)
+                    self._put(client, waiting)
             if not self._lanes[UNKNOWN]:
                 del self._lanes[UNKNOWN]
 
     def clear(self) -> None:
-        """Forget the messages; who sends is still known."""
+        """Remove the messages; known senders stay known."""
         self._lanes.clear()
         self.bytes = 0
 
@@ -74,8 +74,8 @@ class Turns:
         self._lanes.setdefault(lane, deque()).append(message)
 
 
-def _shown(message: Message) -> bytes:
-    """Return what tells a sender: a token, or the login where the broker has compared it."""
+def _credential_digest(message: Message) -> bytes:
+    """Return a digest of a message's credentials: its token, and the login the broker checked."""
     login = message.text("user_id") if message.is_user_proven else ""
-    shown = f"{message.header('token')} {login}"
-    return hashlib.sha256(shown.encode("utf-8", "surrogatepass")).digest()
+    credentials = f"{message.header('token')} {login}"
+    return hashlib.sha256(credentials.encode("utf-8", "surrogatepass")).digest()

@@ -1,4 +1,4 @@
-"""What the doctor looks at of the shop."""
+"""The shop's probes for the doctor."""
 
 from orders.doctor import shop, submissions
 

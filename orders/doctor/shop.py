@@ -1,4 +1,4 @@
-"""The shop: messages that were no orders, well-known passwords, and the mail server's time."""
+"""Probes of the shop: open dead letters, well-known passwords, and the mail server's timeout."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ from workers.definitions.sentences import say_counted as ngettext
 from workers.desk.doctor.finding import Finding, error, info, ok, warning
 from workers.desk.doctor.registry import Need, probe
 
-#: Their names are their passwords.
+#: Users whose names are their passwords.
 DEMO_USERS = ("operator", "viewer")
 CONFIRMATION = "confirmation.send"
 
@@ -52,25 +52,25 @@ def passwords_are_not_well_known() -> Iterable[Finding]:
 
 @probe("shop", needs=Need.NOTHING)
 def mail_ends_before_its_step() -> Iterable[Finding]:
-    """Compare the mail server's time limit with the time of the step that sends the mail."""
+    """Compare the mail server's timeout with that of the step that sends the mail."""
     limit = getattr(settings, "EMAIL_TIMEOUT", None)
-    given = [
+    timeouts = [
         spec.timeout_seconds or sas.step_timeout_seconds
         for workflow in registry.workflows()
         for spec in workflow.steps
         if spec.agent == CONFIRMATION
     ]
-    if given and (limit is None or limit >= min(given)):
+    if timeouts and (limit is None or limit >= min(timeouts)):
         yield warning(
             _(
                 "EMAIL_TIMEOUT is %(limit)s, and the step that sends mail has %(seconds)g s",
                 limit=limit,
-                seconds=min(given),
+                seconds=min(timeouts),
             ),
             _(
                 "A mail server that hangs uses the step's whole time up, and nobody knows "
                 "whether the "
                 "mail left."
             ),
-            _("Set EMAIL_TIMEOUT to less than %(seconds)g.", seconds=min(given)),
+            _("Set EMAIL_TIMEOUT to less than %(seconds)g.", seconds=min(timeouts)),
         )

@@ -1,4 +1,4 @@
-"""The queue of submissions, which a consumer of the shop's own reads."""
+"""The submission queue, which a consumer of the shop reads."""
 
 from orders.consumer.inbox import QUEUE
 from workers.definitions.sentences import say as _

@@ -1,4 +1,4 @@
-"""Programs that place orders: who they are, and what they show to prove it."""
+"""Programs that place orders, and their tokens."""
 
 import base64
 import secrets
@@ -9,16 +9,16 @@ from django.utils.translation import gettext_lazy as _
 
 
 def new_webhook_secret() -> str:
-    """Return a secret as Standard Webhooks writes it."""
+    """Return a secret in the format of Standard Webhooks."""
     return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
-#: Loaded by whoever signs or shows them, and with nothing else: most logins may not read them.
+#: Columns loaded only to sign or show them: most database logins may not read them.
 SECRETS = ("webhook_secret", "old_webhook_secret")
 
 
 class ClientManager(models.Manager["ApiClient"]):
-    """API clients without their secrets, which are read when they are asked for."""
+    """API clients with deferred secrets."""
 
     def get_queryset(self) -> models.QuerySet["ApiClient"]:
         return super().get_queryset().defer(*SECRETS)
@@ -30,7 +30,7 @@ class ApiClient(models.Model):
     name = models.SlugField(max_length=40, unique=True)
     is_active = models.BooleanField(default=True)
     requests_per_minute = models.PositiveIntegerField(default=600)
-    #: What webhooks to this client are signed with, base64; and the one before, for a while.
+    #: Signs webhooks to this client, base64; the old secret signs as well until the time below.
     webhook_secret = models.CharField(max_length=100, default=new_webhook_secret)
     old_webhook_secret = models.CharField(max_length=100, blank=True)
     old_webhook_secret_until = models.DateTimeField(null=True)
@@ -41,7 +41,7 @@ class ApiClient(models.Model):
     class Meta:
         verbose_name = "API client"
         ordering = ["name"]
-        # Not "view_webhook_secret": whoever may view things is given every view_ there is.
+        # Not "view_webhook_secret": viewers are granted every permission that begins with view_.
         permissions = [
             ("register_client", _("Can register API clients")),
             ("activate_client", _("Can activate API clients")),
@@ -59,22 +59,22 @@ class ApiClient(models.Model):
 
     @property
     def submitter(self) -> str:
-        """Return what the client's orders carry as their submitter."""
+        """Return the value of ``Order.submitter`` for the client's orders."""
         return f"client:{self.name}"
 
 
 class ApiToken(models.Model):
-    """What a client shows: only its digest is kept, and its beginning to find it by."""
+    """A client's token: stored as its digest, and its prefix to find it by."""
 
     client = models.ForeignKey(ApiClient, on_delete=models.CASCADE, related_name="tokens")
     prefix = models.CharField(max_length=12, unique=True)
-    #: SHA-256 of the whole token, which has 256 random bits of its own.
+    #: SHA-256 of the whole token, which has 256 random bits.
     digest = models.CharField(max_length=64)
     scopes = models.JSONField(default=list)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
-    #: Kept to the minute.
+    #: To the minute.
     last_used_at = models.DateTimeField(null=True)
 
     class Meta:

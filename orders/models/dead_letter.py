@@ -7,9 +7,9 @@ from orders.models.order import Order
 
 
 class DeadLetter(models.Model):
-    """A message of the submission queue that is no order, as it came, with the reasons.
+    """A message of the submission queue that could not become an order, with the reasons.
 
-    Kept until an operator has replayed or discarded it.
+    Open until an operator replays or discards it.
     """
 
     class State(models.TextChoices):
@@ -19,25 +19,25 @@ class DeadLetter(models.Model):
 
     state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
     received_at = models.DateTimeField()
-    #: The AMQP message's; empty when it had none.
+    #: The AMQP property; empty if the message had none.
     message_id = models.CharField(max_length=200, blank=True)
-    #: Who says they sent it; not proven unless the token was good.
+    #: The claimed sender; see ``is_proven``.
     client = models.CharField(max_length=100, blank=True)
-    #: Who is proven to have sent it; empty where nobody is. What is kept is bounded for each.
+    #: The proven sender; empty if there is none. The number of open letters is bounded for each.
     sender = models.CharField(max_length=100, blank=True, db_default="")
     #: Properties and headers, without the token.
     properties = models.JSONField(default=dict)
     body = models.BinaryField()
     #: [{"field", "problem"}, ...]
     reasons = models.JSONField(default=list)
-    #: The reasons without what is one message's own: what groups are made by.
+    #: The reasons without the message's own values: equal within a group.
     cause = models.CharField(max_length=200, blank=True, db_default="")
-    #: What was replayed instead of the body; null = the body itself.
+    #: The body that was replayed instead of the original; null = the original.
     corrected = models.BinaryField(null=True)
     resolved_at = models.DateTimeField(null=True)
     resolved_by = models.CharField(max_length=200, blank=True)
     comment = models.TextField(blank=True)
-    #: What came of a replay.
+    #: The result of a replay.
     order = models.ForeignKey(Order, null=True, on_delete=models.SET_NULL, related_name="+")
 
     class Meta:
@@ -53,7 +53,7 @@ class DeadLetter(models.Model):
             models.Index(
                 name="dead_letter_sender_idx", fields=["sender"], condition=models.Q(state="open")
             ),
-            # All that a group says, so that the open ones are counted without their rows.
+            # Covers all columns of a group, so that counting needs no rows.
             models.Index(
                 name="dead_letter_group_idx",
                 fields=["cause", "client", "sender", "received_at", "id"],
@@ -62,23 +62,23 @@ class DeadLetter(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"dead letter {self.pk} of {self.said_by}"
+        return f"dead letter {self.pk} of {self.sender_label}"
 
     @property
     def is_proven(self) -> bool:
-        """Say whether a token, or the broker, has shown that ``client`` sent it."""
+        """Say whether a token, or the broker, has proven that ``client`` sent it."""
         return bool(self.properties.get("sender") == "proven")
 
     @property
-    def said_by(self) -> str:
-        """Return who sent it, for people; the mark comes first, for the name may be anything."""
+    def sender_label(self) -> str:
+        """Return the sender for people; the mark comes first, because any name can be claimed."""
         if not self.client:
             return "nobody"
         return self.client if self.is_proven else f"unproven {self.client}"
 
 
 class DroppedLetters(models.Model):
-    """How many messages of a sender were not kept, because as many as may be are open."""
+    """How many messages of a sender were not kept, because too many were open."""
 
     #: As in ``DeadLetter.sender``.
     sender = models.CharField(max_length=100, primary_key=True)

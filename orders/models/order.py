@@ -1,4 +1,4 @@
-"""What customers asked for."""
+"""Orders and their lines, stock reservations and returns."""
 
 import secrets
 import uuid
@@ -17,12 +17,12 @@ def new_secret() -> str:
     return secrets.token_urlsafe(16)
 
 
-#: What a look for the order of a key leaves unread: whose it is, and the right to see it.
+#: Columns that are not read to find the order of a key: the customer, and the secret.
 PRIVATE = ("secret", "customer_name", "customer_email", "customer_address")
 
 
 class Order(models.Model):
-    """What a customer asked for.  The number is for people, ``public_id`` for programs."""
+    """A customer's order.  The number is for people, ``public_id`` for programs."""
 
     class Source(models.TextChoices):
         SHOP = "shop", "Shop"
@@ -32,7 +32,7 @@ class Order(models.Model):
 
     number = models.BigAutoField(primary_key=True)
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
-    #: Whoever knows it may see the order: /orders/<secret>/.
+    #: Grants access to the order's page: /orders/<secret>/.
     secret = models.CharField(max_length=40, default=new_secret, unique=True, editable=False)
     process = models.OneToOneField(
         "workers.Process", on_delete=models.PROTECT, related_name="+", editable=False
@@ -62,10 +62,10 @@ class Order(models.Model):
             ),
             models.CheckConstraint(name="order_total_positive", condition=Q(total__gt=0)),
         ]
-        # Migrations 0007 and 0008 add those of the operators' search that only PostgreSQL has.
+        # The migration adds further indexes for the operators' search, on PostgreSQL only.
         indexes = [
             models.Index(name="order_total_idx", fields=["total"]),
-            # What is equal, and what begins alike.
+            # For equality and for prefixes.
             models.Index(
                 name="order_reference_idx",
                 fields=["reference"],
@@ -81,7 +81,7 @@ class Order(models.Model):
 
 
 class OrderLine(models.Model):
-    """One product of an order, at the price of the day."""
+    """A product of an order, at the price when it was placed."""
 
     order = models.ForeignKey(Order, on_delete=models.CASCADE, related_name="lines")
     product = models.ForeignKey(Product, on_delete=models.PROTECT, related_name="+")
@@ -127,7 +127,7 @@ class Reservation(models.Model):
 
 
 class Return(models.Model):
-    """An order that is sent back: all but the last of an order's came to nothing."""
+    """An order that is sent back: all returns of an order but the last refunded nothing."""
 
     order = models.ForeignKey(Order, on_delete=models.CASCADE, related_name="returns")
     process = models.OneToOneField(
@@ -135,7 +135,7 @@ class Return(models.Model):
     )
 
     class Meta:
-        # Shown on the pages of their orders; whoever may see those sees them.
+        # Returns are shown on the pages of their orders, with the orders' permission.
         default_permissions = ()
 
     def __str__(self) -> str:

@@ -1,11 +1,11 @@
-"""What the shop sells, and what of it is promised."""
+"""The products that the shop sells."""
 
 from django.db import models
 from django.db.models import Q
 
 
 class Product(models.Model):
-    """Something the shop sells, and how many of it may still be promised."""
+    """A product, and how many of it can still be ordered."""
 
     sku = models.CharField("SKU", max_length=40, unique=True)
     name = models.CharField(max_length=120)

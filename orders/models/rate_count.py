@@ -1,12 +1,12 @@
-"""How often something was asked of late, counted for all processes together."""
+"""Rate-limit counters, shared by all processes."""
 
 from django.db import models
 
 
 class RateCount(models.Model):
-    """A count for one period of one limit; the next period begins it anew.
+    """The count of one limit and subject in a period; the next period starts it again.
 
-    The key is a digest: whom it counts cannot be read from it.
+    The key is a digest, which does not reveal the subject.
     """
 
     key = models.CharField(max_length=64, primary_key=True)

@@ -1,4 +1,4 @@
-"""What a caller gets back: an answer, or one of the two kinds of silence."""
+"""The outcomes of a call: an answer, or one of two kinds of silence."""
 
 import enum
 import json

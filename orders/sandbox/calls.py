@@ -1,4 +1,4 @@
-"""One request to do something, checked field by field."""
+"""Parses a request and checks it field by field."""
 
 import json
 import re
@@ -14,7 +14,7 @@ LARGEST_ORDER = 2**63 - 1
 
 
 class BadCall(Exception):
-    """The request cannot be understood: ``answer`` says why."""
+    """The request is malformed: ``answer`` says why."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(f"{answer.status}")
@@ -40,7 +40,7 @@ class Call:
 
 
 def read_call(operation: Operation, key: str | None, raw: bytes) -> Call:
-    """Read a request body and its key.  Raises ``BadCall`` for anything but a good one."""
+    """Parse a request's body and key.  Raises ``BadCall`` for any invalid part."""
     if not key:
         raise BadCall(refuse(400, "missing_key", "The header Idempotency-Key is missing."))
     if not KEY.fullmatch(key):

@@ -1,7 +1,7 @@
-"""How many calls each service got, and how often each of its fault switches struck.
+"""Counts of each service's calls, and of how often each of its fault switches struck.
 
-Counted in memory and written along with the next effects, at most half a second later: a
-kill -9 may lose the last few counts, never an effect.
+Counts are kept in memory and written with the next effects, at most half a second later: a
+kill -9 may lose the last few counts, but never an effect.
 """
 
 import sqlite3
@@ -27,7 +27,7 @@ class Counts:
         self._unwritten: set[tuple[str, str]] = set()
 
     def load(self, connection: sqlite3.Connection) -> None:
-        """Go on from the values of an earlier run."""
+        """Continue from the values of an earlier run."""
         for service, name, value in connection.execute("SELECT service, name, value FROM counts"):
             self._values[service, name] = value
 
@@ -38,12 +38,12 @@ class Counts:
             self._unwritten.add((service, name))
 
     def get(self, service: str, name: str) -> int:
-        """Return the value up to this moment, written or not."""
+        """Return the current value, including what is not written yet."""
         with self._lock:
             return self._values[service, name]
 
     def write(self, connection: sqlite3.Connection) -> None:
-        """Write what changed, inside the caller's transaction."""
+        """Write the changed counts, inside the caller's transaction."""
         with self._lock:
             rows = [(*counter, self._values[counter]) for counter in sorted(self._unwritten)]
             self._unwritten.clear()

@@ -1,8 +1,8 @@
-"""Which effect a call has, decided inside one transaction.
+"""Decides the effect of a call inside one transaction.
 
-A key that was answered with an effect is answered the same for ever.  An undo of a key that
-was never seen has no effect and is remembered as that key's tombstone, so that the forward
-call comes too late if it still comes.  Refusals are not remembered.
+A key that had an effect gets the same answer for ever.  An undo of an unseen key has no effect
+and is remembered as that key's tombstone, so that a forward call that arrives later is refused.
+Refusals are not remembered.
 """
 
 import sqlite3
@@ -38,7 +38,7 @@ SCHEMA = (
 
 
 def perform(connection: sqlite3.Connection, call: Call) -> Answer:
-    """Answer a call: from memory if its key was seen, otherwise by doing what it asks."""
+    """Answer a call: with the remembered answer if its key was seen, else by performing it."""
     first = _find(connection, call.service, call.key)
     if first is not None:
         return _repeat(call, first)
@@ -47,8 +47,8 @@ def perform(connection: sqlite3.Connection, call: Call) -> Answer:
     return _do(connection, call)
 
 
-def listed(connection: sqlite3.Connection, service: str) -> list[dict[str, Any]]:
-    """List the effects of a service in order, without what only repeated one."""
+def list_effects(connection: sqlite3.Connection, service: str) -> list[dict[str, Any]]:
+    """List the effects of a service in order, without repeated calls."""
     rows = connection.execute(
         "SELECT key, operation, order_number, amount, undoes, at FROM remembered"
         " WHERE service = ? AND has_effect ORDER BY id",
@@ -64,10 +64,10 @@ def listed(connection: sqlite3.Connection, service: str) -> list[dict[str, Any]]
 
 
 def _repeat(call: Call, first: dict[str, Any]) -> Answer:
-    now = {"operation": call.operation.name, "order": call.order, "undoes": call.undoes}
+    params = {"operation": call.operation.name, "order": call.order, "undoes": call.undoes}
     if call.amount is not None:
-        now["amount"] = call.amount
-    for field, value in now.items():
+        params["amount"] = call.amount
+    for field, value in params.items():
         if value != first[field]:
             message = (
                 f"This key was used before with another {field}: {first[field]}, not {value}. "
@@ -135,7 +135,7 @@ def _remember(
         fields["amount"] = amount
     if call.undoes is not None:
         fields |= {"undoes": call.undoes, "undone": has_effect}
-    given = answer(200, **fields)
+    result = answer(200, **fields)
     connection.execute(
         "INSERT INTO remembered"
         " (service, key, operation, order_number, amount, undoes, has_effect, at, answer)"
@@ -149,7 +149,7 @@ def _remember(
             call.undoes,
             has_effect,
             datetime.now(UTC).isoformat(timespec="milliseconds"),
-            given.body.decode(),
+            result.body.decode(),
         ],
     )
-    return given
+    return result

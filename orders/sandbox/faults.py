@@ -8,7 +8,7 @@ LIES = (503, 429, 303, 400)
 
 
 class InvalidFaults(Exception):
-    """A fault set that cannot be put in force: which field, what is wrong, what to send."""
+    """An invalid fault set: the field, what is wrong with it, and what to send."""
 
     def __init__(self, field: str, problem: str, remedy: str) -> None:
         super().__init__(f"{field} {problem}. {remedy}")
@@ -19,54 +19,54 @@ class InvalidFaults(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FaultSet:
-    """What a service does wrong.  Rates are shares of calls between 0 and 1."""
+    """The faults of a service.  Rates are shares of calls between 0 and 1."""
 
-    #: Answered with ``error_status`` (503 if not given), no effect.
+    #: Answers ``error_status`` (default 503), no effect.
     error_rate: float = 0.0
     error_status: int | None = None
-    #: Waited before every call.
+    #: Delays every call.
     latency_seconds: float = 0.0
     #: Never answered, no effect.
     hang_rate: float = 0.0
-    #: The same for every order whose number divides by it.
+    #: The same for every order whose number it divides.
     hang_every: int | None = None
     #: The effect happens, then the connection is closed without an answer.
     drop_after_effect_rate: float = 0.0
     #: The effect happens, then the answer is 200 with an unreadable body.
     garbage_rate: float = 0.0
-    #: The effect happens, then the answer is one of ``lie_statuses`` (``LIES`` if not given).
+    #: The effect happens, then the answer is one of ``lie_statuses`` (default ``LIES``).
     lie_rate: float = 0.0
     lie_statuses: list[int] | None = None
     #: The service processes the call twice.
     duplicate_rate: float = 0.0
-    #: Every order whose number divides by it: ``error_status`` (500 if not given), no effect.
+    #: Answers ``error_status`` (default 500) for every order whose number it divides, no effect.
     fail_every: int | None = None
-    #: 503 to every call.
+    #: Answers 503 to every call.
     down: bool = False
     #: Makes the rates strike the same calls in every run.
     seed: int | None = None
 
     @classmethod
     def read(cls, body: dict[str, Any]) -> Self:
-        """Check a set as it was sent.  Raises ``InvalidFaults`` for the first wrong field."""
+        """Parse a submitted set.  Raises ``InvalidFaults`` for the first invalid field."""
         for field, value in body.items():
             if field not in cls.__dataclass_fields__:
                 remedy = f"Send only {', '.join(cls.__dataclass_fields__)}."
                 raise InvalidFaults(field, "is no fault switch", remedy)
             if not _is_good(field, value):
                 problem = f"cannot be {value!r}"[:100]
-                raise InvalidFaults(field, problem, f"Send {_wanted(field)}, or leave it out.")
+                raise InvalidFaults(field, problem, f"Send {_expected(field)}, or leave it out.")
         return cls(**body)
 
-    def lie(self, drawn: float) -> int:
-        """Return the status for a call that was drawn below ``lie_rate``."""
+    def lie(self, draw: float) -> int:
+        """Return the status for a call whose random number is below ``lie_rate``."""
         statuses = self.lie_statuses or LIES
-        return statuses[int(drawn / self.lie_rate * len(statuses))]
+        return statuses[int(draw / self.lie_rate * len(statuses))]
 
 
-#: What says how, not whether.
+#: Fields that say how a fault shows, not whether it strikes.
 MANNERS = ("error_status", "lie_statuses", "seed")
-#: The switches that a ledger counts: those that can strike a call.
+#: The switches that can strike a call, which the ledger counts.
 SWITCHES = tuple(field for field in FaultSet.__dataclass_fields__ if field not in MANNERS)
 
 
@@ -92,7 +92,7 @@ def _is_lie(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 300 <= value <= 599
 
 
-def _wanted(field: str) -> str:
+def _expected(field: str) -> str:
     if field == "down":
         return "true or false"
     if field == "latency_seconds":

@@ -1,4 +1,4 @@
-"""One connection, and the HTTP requests that come on it."""
+"""Handles the HTTP requests of one connection."""
 
 import socket
 import sqlite3
@@ -17,10 +17,10 @@ PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Reads requests, takes them to their service, writes or withholds the answer."""
+    """Reads requests, routes them to their service, and writes or withholds the answer."""
 
     protocol_version = "HTTP/1.1"
-    #: Longer than clients keep idle connections, so that they close them and not we.
+    #: Longer than clients keep idle connections, so that the clients close them first.
     timeout = 75
     disable_nagle_algorithm = True
 
@@ -38,19 +38,19 @@ class Handler(BaseHTTPRequestHandler):
         self._respond()
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Refuse what the standard library could not read, as JSON and not as its HTML."""
+        """Refuse a request that the standard library cannot parse, in JSON instead of HTML."""
         if code == HTTPStatus.NOT_IMPLEMENTED:
             self._send_and_close(_wrong_method("GET, POST, PUT"))
         else:
             self._send_and_close(refuse(code, "bad_request", HTTPStatus(code).phrase))
 
     def log_message(self, format: str, *args: object) -> None:
-        """Keep quiet: the ledger says what happened."""
+        """Log nothing: the ledger records what happened."""
 
     def _respond(self) -> None:
-        refused = self._check_length()
-        if refused is not None:
-            self._send_and_close(refused)
+        refusal = self._check_length()
+        if refusal is not None:
+            self._send_and_close(refusal)
             return
         length = int(self.headers.get("Content-Length", 0))
         raw = self.rfile.read(length)
@@ -106,26 +106,26 @@ class Handler(BaseHTTPRequestHandler):
                 return service.post(operation, self.headers.get("Idempotency-Key"), raw)
         return _wrong_method("POST")
 
-    def _send(self, given: Answer) -> None:
-        # Composed by hand to leave in one packet: BaseHTTPRequestHandler sends two.
+    def _send(self, result: Answer) -> None:
+        # Composed by hand to send one packet: BaseHTTPRequestHandler sends two.
         lines = [
-            f"HTTP/1.1 {given.status} {PHRASES.get(given.status, 'Unnamed')}",
+            f"HTTP/1.1 {result.status} {PHRASES.get(result.status, 'Unnamed')}",
             "Content-Type: application/json",
-            f"Content-Length: {len(given.body)}",
-            *(f"{name}: {value}" for name, value in given.headers),
+            f"Content-Length: {len(result.body)}",
+            *(f"{name}: {value}" for name, value in result.headers),
             *(["Connection: close"] if self.close_connection else []),
         ]
-        body = b"" if self.command == "HEAD" else given.body
+        body = b"" if self.command == "HEAD" else result.body
         self.wfile.write("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
 
-    def _send_and_close(self, refused: Answer) -> None:
+    def _send_and_close(self, refusal: Answer) -> None:
         """Refuse a request whose body was not read.
 
-        The rest is thrown away first: closing on unread bytes would reset the connection and
-        could take the answer with it.
+        Discards the body before closing: closing with unread bytes would reset the connection,
+        and the client might lose the answer.
         """
         self.close_connection = True
-        self._send(refused)
+        self._send(refusal)
         self.connection.shutdown(socket.SHUT_WR)
         self.connection.settimeout(1)
         self.rfile.read(LARGEST_LEFTOVER)
@@ -136,5 +136,5 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _wrong_method(allowed: str) -> Answer:
-    refused = refuse(405, "wrong_method", f"Use {allowed} here.")
-    return Answer(refused.status, refused.body, (("Allow", allowed),))
+    refusal = refuse(405, "wrong_method", f"Use {allowed} here.")
+    return Answer(refusal.status, refusal.body, (("Allow", allowed),))

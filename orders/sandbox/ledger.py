@@ -1,4 +1,4 @@
-"""The record of what each service did: the outside witness of every effect."""
+"""The record of each service's effects: the outside witness."""
 
 import json
 import sqlite3
@@ -30,30 +30,30 @@ class Ledger:
             self.counts.load(connection)
 
     def perform(self, call: Call) -> Answer:
-        """Carry out a call, at most once for its key.
+        """Perform a call, at most once per key.
 
-        An effect is on the disk before its answer is returned; calls that race with one key
-        all get the answer of the first.
+        An effect is on the disk before its answer is returned; concurrent calls with one key all
+        get the answer of the first.
         """
         return self._writer.run(lambda connection: effects.perform(connection, call))
 
     def effects(self, service: str) -> list[dict[str, Any]]:
         """List the effects of a service, in the order in which they happened."""
         with closing(self._read()) as connection:
-            return effects.listed(connection, service)
+            return effects.list_effects(connection, service)
 
     def fault_set(self, service: str) -> dict[str, Any]:
-        """Return the fault set last stored for a service, empty if none was."""
+        """Return the fault set last stored for a service, empty if there is none."""
         statement = "SELECT body FROM fault_sets WHERE service = ?"
         with closing(self._read()) as connection:
             row = connection.execute(statement, [service]).fetchone()
         stored: dict[str, Any] = json.loads(row[0]) if row else {}
         return stored
 
-    def store_fault_set(self, service: str, given: dict[str, Any]) -> None:
+    def store_fault_set(self, service: str, fault_set: dict[str, Any]) -> None:
         """Replace the fault set of a service; it survives a restart."""
         statement = "INSERT OR REPLACE INTO fault_sets VALUES (?, ?)"
-        row = [service, json.dumps(given)]
+        row = [service, json.dumps(fault_set)]
         self._writer.run(lambda connection: connection.execute(statement, row))
 
     def close(self) -> None:

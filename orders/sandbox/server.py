@@ -1,7 +1,7 @@
-"""The services' front: one listening socket, a thread per connection.
+"""The services' HTTP server: one listening socket, a thread per connection.
 
-The standard library's server, because the fault switches need the sockets themselves: to
-close one without an answer, or to hold it open for ever.
+It is the standard library's, because the fault switches need the sockets: to close one without an
+answer, or to hold it open for ever.
 """
 
 import contextlib
@@ -42,11 +42,11 @@ class Sandbox:
         )
 
     def start(self) -> None:
-        """Answer from now on, in threads of its own."""
+        """Start answering, in background threads."""
         self._thread.start()
 
     def close(self) -> None:
-        """Stop answering, cut every connection and put everything on the disk."""
+        """Stop answering, close every connection and write everything to disk."""
         if self._thread.is_alive():
             self._server.shutdown()
         self._server.server_close()
@@ -89,14 +89,14 @@ class Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def cut_connections(self) -> None:
-        """End all connections, idle ones too: a closed server must not answer on them."""
+        """Close all connections, also idle ones: a closed server must not answer on them."""
         with self._lock:
             connections = list(self._connections)
         for connection in connections:
-            with contextlib.suppress(OSError):  # Its client was quicker.
+            with contextlib.suppress(OSError):  # The client has closed it already.
                 connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Report errors of ours; clients that went away are everyday life here."""
+        """Report our own errors only: clients that disconnect are normal here."""
         if not isinstance(sys.exception(), OSError | StoreClosed):
             super().handle_error(request, client_address)

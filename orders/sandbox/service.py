@@ -1,4 +1,4 @@
-"""One stand-in service: a call from its arrival to its answer."""
+"""A simulated service: handles a call from its arrival to its answer."""
 
 import threading
 import time
@@ -22,11 +22,11 @@ class Service:
         self._operations = SERVICES[name]
         self._ledger = ledger
         self._replacing = threading.Lock()
-        self._given = ledger.fault_set(name)
-        self._strikes = Strikes(FaultSet.read(self._given))
+        self._fault_set = ledger.fault_set(name)
+        self._strikes = Strikes(FaultSet.read(self._fault_set))
 
     def post(self, operation: str, key: str | None, raw: bytes) -> Answer | Silence:
-        """Answer a call, or keep silent, as the fault set in force has it."""
+        """Answer a call, or keep silent, according to the current fault set."""
         self._ledger.counts.add(self._name, "calls")
         strikes = self._strikes
         if strikes.faults.down:
@@ -34,37 +34,37 @@ class Service:
             down = refuse(503, "down", f"The {self._name} service is down.")
             return Answer(down.status, down.body, (("Retry-After", "1"),))
         if operation not in self._operations:
-            known = ", ".join(self._operations)
-            return refuse(404, "unknown_operation", f"The {self._name} service offers {known}.")
+            names = ", ".join(self._operations)
+            return refuse(404, "unknown_operation", f"The {self._name} service offers {names}.")
         try:
             call = read_call(self._operations[operation], key, raw)
         except BadCall as bad:
             return bad.answer
 
-        struck = strikes.on(call)
-        if "latency_seconds" in struck:
+        switches = strikes.on(call)
+        if "latency_seconds" in switches:
             self._strike("latency_seconds")
             time.sleep(strikes.faults.latency_seconds)
         for switch in ("hang_every", "hang_rate"):
-            if switch in struck:
+            if switch in switches:
                 self._strike(switch)
                 return Silence.HANG
         for switch, status in (("fail_every", 500), ("error_rate", 503)):
-            if switch in struck:
+            if switch in switches:
                 self._strike(switch)
                 message = f"The switch {switch} is on. Nothing was done."
                 return refuse(strikes.faults.error_status or status, "fault", message)
-        if "duplicate_rate" in struck:
+        if "duplicate_rate" in switches:
             self._strike("duplicate_rate")
             self._ledger.perform(call)
-        done = self._ledger.perform(call)
-        return self._spoil(done, struck, strikes.faults) if done.status == 200 else done
+        result = self._ledger.perform(call)
+        return self._spoil(result, switches, strikes.faults) if result.status == 200 else result
 
     def replace_faults(self, raw: bytes) -> Answer:
-        """Put another fault set in force; a wrong one changes nothing."""
+        """Replace the fault set; an invalid one changes nothing."""
         try:
-            given = read_object(raw)
-            faults = FaultSet.read(given)
+            fault_set = read_object(raw)
+            faults = FaultSet.read(fault_set)
         except BadCall as bad:
             return bad.answer
         except InvalidFaults as invalid:
@@ -77,13 +77,13 @@ class Service:
                 remedy=invalid.remedy,
             )
         with self._replacing:
-            self._ledger.store_fault_set(self._name, given)
-            self._given, self._strikes = given, Strikes(faults)
-        return answer(200, **given)
+            self._ledger.store_fault_set(self._name, fault_set)
+            self._fault_set, self._strikes = fault_set, Strikes(faults)
+        return answer(200, **fault_set)
 
     def faults(self) -> Answer:
-        """Show the fault set in force, as it was sent."""
-        return answer(200, **self._given)
+        """Show the current fault set as it was submitted."""
+        return answer(200, **self._fault_set)
 
     def ledger(self) -> Answer:
         """Show all effects in order, the number of calls, and how often each switch struck."""
@@ -94,18 +94,20 @@ class Service:
         calls = self._ledger.counts.get(self._name, "calls")
         return answer(200, effects=effects, calls=calls, faults=counts)
 
-    def _spoil(self, done: Answer, struck: dict[str, float], faults: FaultSet) -> Answer | Silence:
-        if "drop_after_effect_rate" in struck:
+    def _spoil(
+        self, result: Answer, switches: dict[str, float], faults: FaultSet
+    ) -> Answer | Silence:
+        if "drop_after_effect_rate" in switches:
             self._strike("drop_after_effect_rate")
             return Silence.DROP
-        if "garbage_rate" in struck:
+        if "garbage_rate" in switches:
             self._strike("garbage_rate")
             return Answer(200, GARBAGE)
-        if "lie_rate" in struck:
+        if "lie_rate" in switches:
             self._strike("lie_rate")
             message = "The switch lie_rate is on. It was done all the same."
-            return refuse(faults.lie(struck["lie_rate"]), "fault", message)
-        return done
+            return refuse(faults.lie(switches["lie_rate"]), "fault", message)
+        return result
 
     def _strike(self, switch: str) -> None:
         self._ledger.counts.add(self._name, switch)

@@ -1,4 +1,4 @@
-"""What the stand-in services offer, and what they refuse for business reasons."""
+"""The operations of the simulated services, and their refusals for business reasons."""
 
 import hashlib
 import re
@@ -9,11 +9,11 @@ NOWHERE = re.compile(r"\bnowhere\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One thing a service does.  ``undoes`` names the operation it reverses, if any."""
+    """An operation of a service.  ``undoes`` names the operation that it reverses, if any."""
 
     service: str
     name: str
-    #: Begins the references the service makes up.
+    #: The prefix of the references that the service generates.
     prefix: str
     undoes: str | None = None
 
@@ -34,13 +34,13 @@ SERVICES: dict[str, dict[str, Operation]] = {
 
 
 def reference(operation: Operation, key: str) -> str:
-    """Make up the reference of an effect: always the same for the same key."""
+    """Generate the reference of an effect: always the same for the same key."""
     digest = hashlib.sha256(f"{operation.service}/{operation.name}/{key}".encode()).hexdigest()
     return f"{operation.prefix}_{digest[:24]}"
 
 
 def refusal(operation: Operation, card: object, address: object) -> tuple[int, str] | None:
-    """Return status and error of a refusal on the merits, None where the call is fine."""
+    """Return status and error code of a business refusal; None: the call is accepted."""
     if operation.name == "charge" and card == "declined":
         return 402, "card_declined"
     if operation.name == "book" and NOWHERE.search(str(address)):

@@ -1,7 +1,7 @@
-"""Which fault switches strike one call.
+"""Decides which fault switches strike a call.
 
-Decided by a hash of the seed, the key and how often that key was called under the set in
-force, never by a shared generator: threads that overtake each other change nothing.
+By a hash of the seed, the key and the number of the key's calls under the current fault set, not
+by a shared random generator: the order of threads changes nothing.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ RATES = (
 
 
 class Strikes:
-    """A fault set in force, from the moment it was put there."""
+    """A fault set and the calls counted since it came into force."""
 
     def __init__(self, faults: FaultSet) -> None:
         self.faults = faults
@@ -34,22 +34,22 @@ class Strikes:
         self._calls: Counter[str] = Counter()
 
     def on(self, call: Call) -> dict[str, float]:
-        """Return the switches that strike this call, each with what was drawn; count it."""
-        struck: dict[str, float] = {}
+        """Count a call and return the switches that strike it, each with its random number."""
+        switches: dict[str, float] = {}
         if self.faults.latency_seconds:
-            struck["latency_seconds"] = 0.0
+            switches["latency_seconds"] = 0.0
         for switch, divisor in (
             ("hang_every", self.faults.hang_every),
             ("fail_every", self.faults.fail_every),
         ):
             if divisor is not None and call.order % divisor == 0:
-                struck[switch] = 0.0
+                switches[switch] = 0.0
         if self._is_random:
             nth = self._next(call.key)
             for switch, rate in self._rates:
-                if (drawn := self._draw(call, switch, nth)) < rate:
-                    struck[switch] = drawn
-        return struck
+                if (draw := self._draw(call, switch, nth)) < rate:
+                    switches[switch] = draw
+        return switches
 
     def _next(self, key: str) -> int:
         with self._lock:

@@ -1,8 +1,8 @@
-"""The one thread that writes the store, many pieces of work to a commit.
+"""The single thread that writes the store, in batches of one commit each.
 
-A commit waits for the disk.  Calls that arrive meanwhile share the next one, so durability
-costs little speed; and because one thread decides them one after the other, calls that race
-with the same key need no other lock.
+A commit waits for the disk.  Calls that arrive meanwhile share the next one, so durability costs
+little speed; and because one thread runs them in turn, concurrent calls with the same key need no
+other lock.
 """
 
 import queue
@@ -21,13 +21,13 @@ IDLE_SECONDS = 0.5
 
 
 class StoreClosed(Exception):
-    """Work was handed in after the end; nothing of it is stored."""
+    """The work came after ``close``; nothing of it is stored."""
 
 
 class Writer:
     """Runs work in the store's transactions.
 
-    ``every_batch`` runs inside each of them, and twice a second when there is no work.
+    ``every_batch`` runs inside each of them, and twice a second if there is no work.
     """
 
     def __init__(
@@ -47,19 +47,19 @@ class Writer:
         self._thread.start()
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do the work and return its result once it is on the disk.
+        """Run the work and return its result once it is on the disk.
 
-        Raises what the work or the commit raised; nothing of that batch is stored then.
+        Raises the exception of the work or the commit; nothing of that batch is stored then.
         """
-        done: Future[object] = Future()
+        future: Future[object] = Future()
         with self._gate:
             if not self._open:
                 raise StoreClosed
-            self._entries.put((work, done))
-        return cast(T, done.result())
+            self._entries.put((work, future))
+        return cast(T, future.result())
 
     def close(self) -> None:
-        """Finish what was handed in and close the store."""
+        """Finish the queued work and close the store."""
         with self._gate:
             if not self._open:
                 return
@@ -68,9 +68,9 @@ class Writer:
         self._thread.join()
 
     def _write(self) -> None:
-        ended = False
-        while not ended:
-            batch, ended = self._next_batch()
+        is_closing = False
+        while not is_closing:
+            batch, is_closing = self._next_batch()
             self._commit(batch)
         self._connection.close()
 
@@ -93,11 +93,11 @@ class Writer:
             results = [work(self._connection) for work, _ in batch]
             self._every_batch(self._connection)
             self._connection.execute("COMMIT")
-        except Exception as problem:  # noqa: BLE001 (whoever handed the work in gets it)
+        except Exception as problem:  # noqa: BLE001 (passed to the callers)
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            for _, done in batch:
-                done.set_exception(problem)
+            for _, future in batch:
+                future.set_exception(problem)
         else:
-            for (_, done), result in zip(batch, results, strict=True):
-                done.set_result(result)
+            for (_, future), result in zip(batch, results, strict=True):
+                future.set_result(result)

@@ -1,4 +1,4 @@
-"""What the shop's pages ask for themselves."""
+"""Template tags of the shop's pages."""
 
 from django import template
 from django.conf import settings
@@ -8,5 +8,5 @@ register = template.Library()
 
 @register.simple_tag
 def is_demonstration() -> bool:
-    """Say whether only this machine is answered, so that no service behind the shop is real."""
+    """Say whether this is the local demonstration, whose services are simulated."""
     return bool(settings.DEMO_LOGINS)

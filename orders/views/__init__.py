@@ -1,1 +1,1 @@
-"""The shop's public pages: parse, call one verb, render."""
+"""The shop's public pages: parse, call one function, render."""

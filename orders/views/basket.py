@@ -1,4 +1,4 @@
-"""The basket's page, and putting products in and out."""
+"""The basket's page, and adding and removing products."""
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -16,7 +16,7 @@ from orders.views.pages import render_page
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def show(request: HttpRequest) -> HttpResponse:
-    """Show the basket; a POST changes its quantities, all of them or none."""
+    """Show the basket; a POST updates its quantities, all of them or none."""
     basket = Basket(request.session)
     lines = basket.lines()
     if request.method != "POST":
@@ -30,7 +30,7 @@ def show(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def add(request: HttpRequest) -> HttpResponse:
-    """Put a product into the basket: back to the page, or to htmx the part that changed."""
+    """Add a product to the basket; redirect to it, or return the changed part to htmx."""
     form = AddForm(request.POST)
     if "sku" in form.errors:
         raise Http404
@@ -54,7 +54,7 @@ def remove(request: HttpRequest) -> HttpResponse:
 
 
 def _add(basket: Basket, product: Product, form: AddForm) -> str:
-    """Put the product in, or say why not."""
+    """Add the product; return the problem, empty if there is none."""
     if not form.is_valid():
         return str(form.errors["quantity"][0])
     if product.stock == 0:

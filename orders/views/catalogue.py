@@ -1,4 +1,4 @@
-"""What the shop sells: all of it, and one product."""
+"""The catalogue, and the page of a product."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -22,10 +22,10 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def product(request: HttpRequest, sku: str) -> HttpResponse:
-    found = get_object_or_404(Product, sku=sku, is_listed=True)
+    row = get_object_or_404(Product, sku=sku, is_listed=True)
     context = {
-        "product": found,
-        "form": AddForm(initial={"sku": found.sku}),
-        "in_basket": Basket(request.session).quantity(found.sku),
+        "product": row,
+        "form": AddForm(initial={"sku": row.sku}),
+        "in_basket": Basket(request.session).quantity(row.sku),
     }
     return render_page(request, "orders/product.html", context)

@@ -1,4 +1,4 @@
-"""The checkout: a basket becomes one order, from however many pages it is sent."""
+"""The checkout: a basket becomes one order, even if it is submitted from several pages."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -35,7 +35,7 @@ def checkout(request: HttpRequest) -> HttpResponse:
 
 
 def _first_order(request: HttpRequest, form: CheckoutForm) -> Order | None:
-    """Return what this form has ordered already, though by now the basket may be empty."""
+    """Return the order that this form has placed already; the basket may be empty by now."""
     key = form.key
     if key is None:
         return None
@@ -75,7 +75,7 @@ def _place(
 
 
 def _place_errors(form: CheckoutForm, errors: dict[str, str]) -> dict[int, str]:
-    """Put reasons beside the fields they are about; return those about lines by index."""
+    """Add errors to their fields of the form; return the errors of lines by index."""
     lines: dict[int, str] = {}
     for field, reason in errors.items():
         match field.split("."):
@@ -89,7 +89,7 @@ def _place_errors(form: CheckoutForm, errors: dict[str, str]) -> dict[int, str]:
 
 
 def _already_placed(request: HttpRequest, basket: Basket, order: Order) -> HttpResponse:
-    # What another page put into the session at that moment may have brought the basket back.
+    # A concurrent request of another page may have saved the old basket in the session again.
     basket.ordered(order.submission_key)
     messages.info(request, _("You had sent this order already. Nothing was ordered twice."))
     return redirect(order)
@@ -103,7 +103,7 @@ def _render(
     *,
     status: int = 200,
 ) -> HttpResponse:
-    # Made now, so that a form sent from this page finds its session again.
+    # Create the submitter now, so that a form sent from this page finds its session again.
     submitter(request.session)
     context = {
         "form": form,

@@ -1,4 +1,4 @@
-"""My orders: those of this session at once, all others by a mail to their address."""
+"""My orders: those of this session on the page, all others by a mail to their address."""
 
 from dataclasses import dataclass, field
 
@@ -21,12 +21,12 @@ from orders.rate_limits import Limit
 from orders.views.pages import known_submitter, render_page
 
 ORDERS_SHOWN = 20
-#: Questions of all visitors together, and of one network address.
+#: Requests of all visitors together, and of one network address.
 IN_ALL = Limit("my_orders.all", 300, 600)
-OF_VISITOR = Limit("my_orders.visitor", 5, 600)
-#: Mails to one address, whoever asks.
-OF_MAILBOX = Limit("my_orders.mailbox", 1, 600)
-OF_MAILBOX_A_DAY = Limit("my_orders.mailbox_a_day", 5, 86_400)
+PER_VISITOR = Limit("my_orders.visitor", 5, 600)
+#: Mails to one address, whoever requests them.
+PER_MAILBOX = Limit("my_orders.mailbox", 1, 600)
+PER_MAILBOX_AND_DAY = Limit("my_orders.mailbox_a_day", 5, 86_400)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -38,19 +38,19 @@ def show(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _render(request, form, status=422)
     email = form.cleaned_data["email"]
-    exceeded = _exceeded(request, email)
-    if exceeded in (IN_ALL, OF_VISITOR):
+    limit = _exceeded_limit(request, email)
+    if limit in (IN_ALL, PER_VISITOR):
         form.add_error("email", _("This was asked too often. Please wait ten minutes."))
         return _render(request, form, status=429)
     try:
-        # Neither asked nor known is looked at here: every question costs the same time.
-        later.put("my_orders.mail", _Question(email, is_new=exceeded is None))
+        # Orders and mail limit are checked later, so that every request takes the same time.
+        later.put("my_orders.mail", _OrdersMail(email, is_new=limit is None))
     except later.Full:
         form.add_error(
             "email", _("We cannot send mail just now. Please try again in a few minutes.")
         )
         return _render(request, form, status=503)
-    # The same words for every address: nobody learns here who is a customer.
+    # The same text for every address, so as not to reveal who is a customer.
     messages.success(
         request,
         _(
@@ -62,27 +62,27 @@ def show(request: HttpRequest) -> HttpResponse:
     return redirect("orders:my_orders")
 
 
-def _exceeded(request: HttpRequest, email: str) -> Limit | None:
-    """Count a question; return the limit that it exceeds, if any."""
-    # The one in front of the site is nobody's address where it is reached by a socket.
+def _exceeded_limit(request: HttpRequest, email: str) -> Limit | None:
+    """Count a request; return the limit that it exceeds, if any."""
+    # A proxy on a Unix socket has no address: then no visitor is limited separately.
     visitor = get_client_ip_address(request)
     mailbox = email.lower()
     return rate_limits.first_exceeded(
         [
             (IN_ALL, ""),
-            *([(OF_VISITOR, visitor)] if visitor else []),
-            (OF_MAILBOX, mailbox),
-            (OF_MAILBOX_A_DAY, mailbox),
+            *([(PER_VISITOR, visitor)] if visitor else []),
+            (PER_MAILBOX, mailbox),
+            (PER_MAILBOX_AND_DAY, mailbox),
         ]
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
-    """An address whose owner is sent the links of its latest orders, if there are any."""
+class _OrdersMail:
+    """A mail with the links of an address's latest orders; not sent if there are none."""
 
     email: str
-    #: Whether the address may be sent a mail now.
+    #: Whether the limits allow a mail to the address now.
     is_new: bool
     language: str = field(default_factory=translation.get_language)
 
@@ -101,7 +101,7 @@ class _Question:
                 (
                     order,
                     wording.process_state(order.process.state),
-                    # Never from the request: whoever asks says any host name and port.
+                    # Never from the request, whose Host header can be forged.
                     f"{settings.SHOP_URL.rstrip('/')}{order.get_absolute_url()}",
                 )
                 for order in orders
@@ -111,7 +111,7 @@ class _Question:
 
 
 def _is_same_mailbox(stored: str, typed: str) -> bool:
-    """Compare without case, but in ASCII only: databases also equate look-alikes."""
+    """Compare case-insensitively, but only in ASCII: databases also equate look-alikes."""
     if stored.isascii() and typed.isascii():
         return stored.lower() == typed.lower()
     return stored == typed

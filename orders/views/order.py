@@ -1,4 +1,4 @@
-"""An order's own page, for whoever knows its secret link, and the live part of it."""
+"""An order's page at its secret link, and the live part of the page."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -19,10 +19,10 @@ STOP_POLLING = 286
 
 
 def _by_secret(view: Callable[[HttpRequest, Order], HttpResponse]) -> Callable[..., HttpResponse]:
-    """Call a view with the order of a secret; keep its address from caches and other pages.
+    """Call a view with the order of a secret; keep the address out of caches and referrers.
 
-    The secret is looked for by an index: with 128 random bits there is nothing to be learned
-    from how long that took.  No answer tells a wrong secret from an order that does not exist.
+    The lookup by index is not constant-time, which reveals nothing of 128 random bits.  A wrong
+    secret gets the same answer as an order that does not exist.
     """
 
     @require_safe
@@ -44,7 +44,7 @@ def show(request: HttpRequest, order: Order) -> HttpResponse:
         "tracked": track(order),
         "order": order,
         "lines": order.lines.all(),
-        "return_said": return_progress.for_buyer(order),
+        "return_text": return_progress.for_buyer(order),
     }
     return render_page(request, "orders/order.html", context)
 
@@ -55,7 +55,7 @@ def progress(request: HttpRequest, order: Order) -> HttpResponse:
     tracked = track(order)
     if request.GET.get("seen") == tracked.version and not tracked.is_final:
         return HttpResponse(status=204)
-    # The headline is read out by screen readers, so it is sent only when it says something new.
+    # Screen readers read the headline out, so it is sent only if it has changed.
     is_new = request.GET.get("said") != tracked.announcement
     context = {"tracked": tracked, "is_announced": is_new}
     response = render(request, "orders/_progress.html", context)

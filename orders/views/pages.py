@@ -1,4 +1,4 @@
-"""What every page of the shop needs: its basket's count, and the visitor it belongs to."""
+"""Shared by the shop's pages: rendering, error pages, and the visitor of a session."""
 
 import secrets
 import sys
@@ -30,40 +30,40 @@ def render_page(
 @require_safe
 @cache_control(public=True, max_age=86_400)
 def icon(request: HttpRequest) -> HttpResponse:
-    """Lead browsers to the icon that look for it by themselves, where no page named it."""
+    """Redirect browsers that request /favicon.ico, which no page links to."""
     return redirect(static("orders/lantern.svg"))
 
 
 def refused(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer who may not do what they asked for."""
+    """Answer a request without the permission that it needs."""
     return _error(request, "403.html", 403)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer for an address, or a row, that there is not."""
+    """Answer a request for an address or a row that does not exist."""
     return _error(request, "404.html", 404)
 
 
 def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Answer for a form that may have come from another site."""
+    """Answer a form that may come from another site."""
     return _error(request, "403_csrf.html", 403)
 
 
 def _error(request: HttpRequest, template: str, status: int) -> HttpResponse:
-    """Answer in the admin's frame on its pages, to those who may see it; else in the shop's."""
+    """Answer in the admin's frame on its pages, for users who may see it; else in the shop's."""
     match, context = request.resolver_match, {}
     if match is not None and "admin" in match.app_names and admin.site.has_permission(request):
         context = {**admin.site.each_context(request), "frame": "admin/orders/error.html"}
-        # Beside the site's own there are pages under another name; links lead to the site's.
+        # Some pages have a namespace of their own; links must lead to the site's.
         request.current_app = admin.site.name
     return render(request, template, context, status=status)
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """Answer for a page that raised, of the shop or of the admin: 503 where the database is away.
+    """Answer for any page that raised: 503 if the database is away, else 500.
 
-    Django calls this while it handles the error, wherever in the request it came from.  Always in
-    the shop's frame: the admin's asks the database who looks at it.
+    Django calls this while it handles the exception.  Always in the shop's frame, because the
+    admin's needs the database.
     """
     if not isinstance(sys.exception(), AWAY):
         return HttpResponse(render_to_string("500.html"), status=500)
@@ -71,9 +71,9 @@ def broken(request: HttpRequest) -> HttpResponse:
 
 
 def submitter(session: SessionBase) -> str:
-    """Return the name under which this session submits orders, made at the first call.
+    """Return the name under which this session submits orders, created on the first call.
 
-    Submission keys count per submitter: a key that somebody else used means nothing here.
+    Submission keys are per submitter: keys of other visitors do not collide.
     """
     visitor = session.get(VISITOR_KEY)
     if visitor is None:

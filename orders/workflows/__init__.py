@@ -1,6 +1,4 @@
-"""What happens to orders, one file per workflow or version.  Importing the package registers
-them.
-"""
+"""The shop's workflows, one file per workflow or version.  Importing the package registers them."""
 
 from orders.workflows import fulfilment_v1, returns
 from orders.workflows.fulfilment import FULFILMENT, REVIEWED_FROM

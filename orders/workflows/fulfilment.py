@@ -1,4 +1,4 @@
-"""What happens to an order."""
+"""The fulfilment of an order."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -8,7 +8,7 @@ from orders.workflows import payloads
 from workers import Fallback, OnFailure, Undo, Workflow, register_workflow, step
 from workers.definitions.workflow import Json
 
-#: Orders of this total or more are looked at by a person.
+#: Orders with this total or more are reviewed by a person.
 REVIEWED_FROM = Decimal("1000.00")
 
 
@@ -17,7 +17,7 @@ def _is_large(order: Json, results: Mapping[str, Json]) -> bool:
 
 
 def describe(order: Json) -> Json:
-    """Return what submitters know an order by: of processes they know nothing."""
+    """Return how submitters identify an order; they do not know its process."""
     return {
         "process_id": None,
         "subject": None,
@@ -30,7 +30,7 @@ FULFILMENT = register_workflow(
     Workflow(
         "fulfilment",
         version=2,
-        # Once there are a parcel and an invoice, the buyer sends things back instead.
+        # Once there are a parcel and an invoice, the buyer returns the order instead.
         no_return=("book_shipment", "issue_invoice"),
         editable=tuple(correcting.COLUMNS),
         on_edit=correcting.take_over,

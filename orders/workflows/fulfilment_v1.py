@@ -1,4 +1,4 @@
-"""Version 1 of fulfilment, for the orders that began with it: nobody reviews them."""
+"""Version 1 of fulfilment, without review, for the orders that began with it."""
 
 from orders.workflows import payloads
 from workers import Fallback, OnFailure, Undo, Workflow, register_workflow, step
@@ -7,7 +7,7 @@ register_workflow(
     Workflow(
         "fulfilment",
         version=1,
-        # Once there are a parcel and an invoice, the buyer sends things back instead.
+        # Once there are a parcel and an invoice, the buyer returns the order instead.
         no_return=("book_shipment", "issue_invoice"),
         personal=payloads.PERSONAL,
         steps=(

@@ -1,10 +1,10 @@
-"""What each service is told of an order."""
+"""The requests to each service, made from an order."""
 
 from collections.abc import Mapping
 
 from workers.definitions.workflow import Json
 
-#: What of an order says who a customer is: name, mail and address.
+#: Fields of an order that identify the customer: name, e-mail and address.
 PERSONAL = ("customer",)
 
 

@@ -1,6 +1,4 @@
-"""What happens when a buyer sends an order back: wait for the parcel, look at it, give the
-money back.
-"""
+"""The return of an order: wait for the parcel, inspect it, restock it and refund the payment."""
 
 from workers import OnFailure, Workflow, register_workflow, step
 
@@ -8,7 +6,7 @@ RETURN = register_workflow(
     Workflow(
         "return",
         version=1,
-        # What people write of the buyer; the rest is numbers.
+        # Free text about the buyer; the other fields are not personal.
         personal=("reason",),
         steps=(
             step("await_parcel", "returns.await_parcel", on_failure=OnFailure.COMPENSATE),

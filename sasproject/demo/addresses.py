@@ -1,4 +1,4 @@
-"""Where to look at a running demo, and as whom."""
+"""The addresses and logins of a running demo."""
 
 from django.conf import settings
 
@@ -6,8 +6,8 @@ from sasproject.stack.assembly import Stack
 
 
 def of(stack: Stack) -> dict[str, str]:
-    """Return what to open in a browser, by what it is."""
-    # Where others are answered nobody gets an account whose password is its name.
+    """Return the addresses to open in a browser, by label."""
+    # Accounts with well-known passwords exist only if no other machine is served.
     logins = "   operator / operator, viewer / viewer" if settings.DEMO_LOGINS else ""
     return {
         "Shop": f"{stack.web_url}/",

@@ -1,4 +1,4 @@
-"""The live board: orders moving, failing, recovering, on one screen of the terminal."""
+"""The live board: orders in progress, failing and recovering, on one screen of the terminal."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -23,28 +23,28 @@ STYLES = {
     "bad": "bold red",
 }
 EVENT_ROWS = 5
-#: Lines of the board that are neither an order nor an event.
+#: Lines of the board other than orders and events.
 OTHER_LINES = 13
 FEWEST_ORDERS = 3
 CUSTOMER_WIDTH = 15
-#: Below this width what happens matters more than to whom.
+#: Below this width the customer's column is left out.
 WIDE = 100
-#: A terminal with room for everything.
+#: Height of a terminal with room for everything.
 TALL = 100
 
 
 def order_rows(height: int) -> int:
-    """Return how many orders a terminal of that height has room for."""
+    """Return the number of orders that fit on a terminal of this height."""
     return max(FEWEST_ORDERS, height - OTHER_LINES - EVENT_ROWS)
 
 
 def render(
     scene: Scene, urls: Mapping[str, str], keys: str, *, width: int = WIDE, height: int = TALL
 ) -> RenderableType:
-    """Return the picture, to be printed anywhere.
+    """Return the board as a renderable.
 
-    Older events give way where counters and processes need more than a line each: whatever the
-    terminal's size, the line of keys stays in sight.
+    Drops older events if counters and processes need more than a line each: the line of keys stays
+    visible at any size of the terminal.
     """
     above = [
         _header(urls),
@@ -64,8 +64,8 @@ def _lines(picture: RenderableType, width: int) -> int:
 
 def _header(urls: Mapping[str, str]) -> RenderableType:
     grid = Table.grid(padding=(0, 2))
-    for what, url in urls.items():
-        grid.add_row(Text(what, style="bold"), Text(url))
+    for label, url in urls.items():
+        grid.add_row(Text(label, style="bold"), Text(url))
     return grid
 
 
@@ -120,23 +120,23 @@ def _orders(scene: Scene, *, is_wide: bool) -> RenderableType:
 
 
 def _processes(scene: Scene) -> RenderableType:
-    shown = []
+    parts = []
     for role, pids in scene.roles.items():
         restarts = scene.restarts.get(role, 0)
         again = f" ({restarts}x again)" if restarts else ""
         if pids:
-            shown.append(TonedText(f"{role} {pids[0]}{again}", "warning" if restarts else "quiet"))
+            parts.append(TonedText(f"{role} {pids[0]}{again}", "warning" if restarts else "quiet"))
         else:
-            shown.append(TonedText(f"{role} DOWN{again}", "bad"))
-    return Group(Text(""), _joined(shown))
+            parts.append(TonedText(f"{role} DOWN{again}", "bad"))
+    return Group(Text(""), _joined(parts))
 
 
 def _events(events: Sequence[tuple[datetime, str]]) -> RenderableType:
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True, min_width=len("12:00:00"))
     grid.add_column(no_wrap=True, overflow="ellipsis")
-    for at, what in events:
-        grid.add_row(Text(f"{at.astimezone():%H:%M:%S}", style="dim"), Text(what))
+    for at, text in events:
+        grid.add_row(Text(f"{at.astimezone():%H:%M:%S}", style="dim"), Text(text))
     return Group(Text(""), grid)
 
 
@@ -144,8 +144,8 @@ def _joined(parts: Sequence[TonedText]) -> Text:
     return Text(" · ").join(_text(part) for part in parts)
 
 
-def _text(said: TonedText) -> Text:
-    return Text(said.text, style=STYLES[said.tone])
+def _text(toned: TonedText) -> Text:
+    return Text(toned.text, style=STYLES[toned.tone])
 
 
 class Screen:

@@ -1,4 +1,4 @@
-"""Kills processes of the stack the hard way, and counts how often."""
+"""Kills processes of the stack with SIGKILL, and counts kills and restarts."""
 
 import itertools
 from pathlib import Path
@@ -7,12 +7,12 @@ from sasproject.stack import folder
 from sasproject.stack.runner import Runner
 
 WORKERS = ("agents", "scheduler")
-#: What a spectator sees next: Celery waits for its broker, or gives up with exit code 1.
+#: What happens next: Celery waits for its broker, or gives up with exit code 1.
 WITHOUT_BROKER = "workers wait for it, or end and are started again"
 
 
 class Chaos:
-    """kill -9 by role; the stack starts again what it has lost."""
+    """kill -9 by role; the stack restarts what is killed."""
 
     def __init__(self, runner: Runner, run_dir: Path) -> None:
         self._runner = runner
@@ -20,20 +20,20 @@ class Chaos:
         self._workers = itertools.cycle(WORKERS)
         self._main: dict[str, int] = {}
         self.kills = 0
-        #: Role -> how often another process took its place.
+        #: Role -> number of restarts.
         self.restarts: dict[str, int] = {}
 
     def roles(self) -> dict[str, list[int]]:
-        """Return role -> process ids now, from the stack's own listing."""
-        listed = folder.roles_in(self._run_dir)
-        for role, pids in listed.items():
+        """Return role -> current process ids, from the stack's own listing."""
+        roles = folder.roles_in(self._run_dir)
+        for role, pids in roles.items():
             if pids and self._main.setdefault(role, pids[0]) != pids[0]:
                 self._main[role] = pids[0]
                 self.restarts[role] = self.restarts.get(role, 0) + 1
-        return listed
+        return roles
 
     def kill(self, role: str) -> bool:
-        """Kill the role's main process; False when it is down already."""
+        """Kill the role's main process; False if it is down already."""
         if not self._runner.pids(role):
             return False
         self._runner.kill(role)
@@ -41,6 +41,6 @@ class Chaos:
         return True
 
     def kill_a_worker(self) -> str | None:
-        """Kill one of the workers, taking turns; return which, None if it is down already."""
+        """Kill the workers in turn; return the killed role, None if it is down already."""
         role = next(self._workers)
         return role if self.kill(role) else None

@@ -1,4 +1,4 @@
-"""The orders of one run of the demo, as the state store knows them."""
+"""The orders of one run of the demo, in the state store."""
 
 from django.db.models import Count, QuerySet
 
@@ -6,12 +6,12 @@ from orders.models import Order
 from workers.models import Alert, Journal, Process, Step
 from workers.states import OPEN_PROCESS_STATES, StepState
 
-#: What the journal says of an order that something happened to.
+#: Journal events of orders that met a failure, a loss or an outage.
 TROUBLES = ("failed", "expired", "parked", "lost", "handed_back", "fell_back", "stale_reply")
 
 
 class Cohort:
-    """The orders that carry one reference."""
+    """The orders with one reference."""
 
     def __init__(self, reference: str) -> None:
         self._orders = Order.objects.filter(reference=reference)
@@ -24,12 +24,12 @@ class Cohort:
         return dict(self._orders.values_list("number", "process__state"))
 
     def counts(self) -> dict[str, int]:
-        """Return how many orders are in which state."""
-        counted = self._orders.values_list("process__state").annotate(n=Count("number"))
-        return {str(state): int(number) for state, number in counted}
+        """Return the number of orders by state."""
+        rows = self._orders.values_list("process__state").annotate(n=Count("number"))
+        return {str(state): int(number) for state, number in rows}
 
     def alerted(self) -> set[int]:
-        """Return the orders of which an operator was told."""
+        """Return the orders with an alert."""
         return self._numbers(Alert.objects.filter(process__in=self._processes()))
 
     def troubled(self) -> set[int]:
@@ -38,15 +38,15 @@ class Cohort:
         return self._numbers(rows)
 
     def moving(self) -> set[int]:
-        """Return the orders that will go on by themselves."""
-        open_ones = self._orders.filter(process__state__in=OPEN_PROCESS_STATES)
-        claimed = Step.objects.filter(
+        """Return the orders that will continue without an operator."""
+        open_orders = self._orders.filter(process__state__in=OPEN_PROCESS_STATES)
+        processing = Step.objects.filter(
             live__state=StepState.PROCESSING, process__in=self._processes()
         )
-        return set(open_ones.values_list("number", flat=True)) | self._numbers(claimed)
+        return set(open_orders.values_list("number", flat=True)) | self._numbers(processing)
 
     def failing(self) -> int:
-        """Count the orders that try again what has failed."""
+        """Count the orders that retry a failed step."""
         steps = Step.objects.filter(
             live__state__in=(StepState.PENDING, StepState.PROCESSING),
             fault__isnull=False,
@@ -55,11 +55,11 @@ class Cohort:
         return int(steps.values("process_id").distinct().count())
 
     def is_calling(self, agent: str) -> bool:
-        """Say whether this agent works for one of the orders at this moment."""
-        claimed = Step.objects.filter(
+        """Say whether this agent is working for one of the orders now."""
+        processing = Step.objects.filter(
             live__state=StepState.PROCESSING, process__in=self._processes()
         )
-        return claimed.filter(agent=agent, started_at__isnull=False).exists()
+        return processing.filter(agent=agent, started_at__isnull=False).exists()
 
     def _processes(self) -> QuerySet[Process]:
         return Process.objects.filter(pk__in=self._orders.values("process_id"))

@@ -1,4 +1,4 @@
-"""How a demo is ended from outside: Ctrl-C, SIGTERM, a closed terminal."""
+"""Handles the signals that end a demo: Ctrl-C, SIGTERM, a closed terminal."""
 
 import signal
 import sys
@@ -8,13 +8,13 @@ from sasproject.stack.runner import Runner
 
 
 class DemoStopped(Exception):
-    """The demo was told to end before it could say what came of it."""
+    """The demo was stopped before it could report its results."""
 
 
 class Ending:
-    """Takes the signals and remembers them; the run looks when it is safe to.
+    """Records signals; the run checks for them when it is safe.
 
-    Plain attributes: a lock may be held by the very code that a signal interrupts.
+    Uses plain attributes, because the interrupted code may hold any lock.
     """
 
     def __init__(self) -> None:
@@ -28,15 +28,15 @@ class Ending:
             signal.signal(number, self)
 
     def begin_start(self, runner: Runner) -> None:
-        """From now on there is something to be ended."""
+        """From now on a signal stops the stack."""
         self._runner = runner
 
     def begin_run(self) -> None:
-        """From now on the run itself ends what is to be ended."""
+        """From now on the run itself reacts to signals."""
         self._is_running = True
 
     def begin_stop(self) -> None:
-        """From now on a signal means: at once."""
+        """From now on a repeated signal stops the stack at once."""
         self._is_running = False
 
     @property

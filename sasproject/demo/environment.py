@@ -1,7 +1,7 @@
-"""The environment of a demo: a run folder of its own and an engine tuned to heal in seconds.
+"""The environment of a demo: a separate run folder, and an engine tuned to recover in seconds.
 
-Settings are read when Django starts, so the command prepares the environment and runs
-itself again in it, in the same process.
+Settings are read when Django starts, so the command prepares the environment and executes itself
+again in it, in the same process.
 """
 
 import os
@@ -14,7 +14,7 @@ from typing import NoReturn
 from sasproject import brokers
 from sasproject.celery import app
 
-#: So that a failure heals while somebody watches.  What the caller has set stays.
+#: Let failures recover while a person watches.  Variables that are set already stay.
 SETTINGS = {
     "SAS_STEP_TIMEOUT_SECONDS": "4",
     "SAS_EXPIRY_GRACE_SECONDS": "0.5",
@@ -23,24 +23,23 @@ SETTINGS = {
     "SAS_DISPATCH_ALLOWANCE_SECONDS": "3",
     "SAS_SWEEP_SECONDS": "1",
     "SAS_POLL_SECONDS": "1",
-    # An outage of seconds is not to be waited for half a minute.
+    # The defaults would wait half a minute for an outage of seconds, and for its incident.
     "SAS_BREAKER_SECONDS": "2",
-    # Nor is the incident that it makes.
     "SAS_BREAKER_ALERT_SECONDS": "5",
-    # A killed Supervisor holds its lease until it is over.
+    # A killed Supervisor holds its lease until it expires.
     "SAS_LEASE_SECONDS": "3",
-    # What waits for a worker waits in the rows, where it is seen, and not in the broker.
+    # Let steps wait in the rows, where they are visible, and not in the broker.
     "SAS_WINDOW": "12",
-    # Faults strike at random: three in a row at one step would be nothing unusual.
+    # Faults strike at random: three in a row at one step are not unusual.
     "SAS_FAILURE_THRESHOLD": "6",
 }
 
-#: Holds the process that was prepared, and since when the demo runs.
+#: Holds the id of the prepared process, and the time when the demo began.
 MARK = "DEMO_PREPARED"
 
 
 def prepare(environ: Mapping[str, str], run_dir: Path) -> dict[str, str]:
-    """Return the environment for a demo below ``run_dir``, good for this process only."""
+    """Return the environment for a demo below ``run_dir``, valid for this process only."""
     return {
         **SETTINGS,
         **{name: value for name, value in environ.items() if value},
@@ -59,13 +58,13 @@ def began(environ: Mapping[str, str]) -> float:
 
 
 def run_again(environ: Mapping[str, str]) -> NoReturn:
-    """Become the same command in another environment."""
+    """Replace this process by the same command in another environment."""
     sys.stdout.flush()
     sys.stderr.flush()
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], dict(environ))  # noqa: S606
 
 
 def use_broker(environ: Mapping[str, str], run_dir: Path) -> None:
-    """Make this process, too, send its wake-ups to the broker of the stack's processes."""
+    """Make this process send its wake-ups to the stack's broker, too."""
     url, options = brokers.configure(environ.get("BROKER_URL", ""), run_dir)
     app.conf.update(broker_url=url, broker_transport_options=options)

@@ -1,4 +1,4 @@
-"""What the demo's remote services do wrong, switched on and off over HTTP."""
+"""The faults of the demo's remote services, switched over HTTP."""
 
 from typing import Any
 
@@ -6,16 +6,16 @@ import httpx2
 
 SECONDS = 10
 
-#: Refusals (4xx) are for whole orders, never at random: a service that refuses a call it
-#: has already carried out would be lying, and not merely failing.
+#: Refusals (4xx) strike whole orders, never single calls at random: a service that refuses a call
+#: that it has carried out already would be lying, not just failing.
 FAULTS: dict[str, dict[str, Any]] = {
     "payment": {
-        # Long enough for a kill to hit a charge in its middle.
+        # Long enough for a kill to interrupt a charge.
         "latency_seconds": 0.1,
         "hang_rate": 0.04,
         "drop_after_effect_rate": 0.06,
         "duplicate_rate": 0.05,
-        # Declined cards: a business answer, undone and told.
+        # Declined cards: a business answer, after which the order is undone.
         "fail_every": 19,
         "error_status": 402,
     },
@@ -40,33 +40,33 @@ class Faults:
 
     def switch_on(self) -> None:
         for service in FAULTS:
-            self._put(service, self._usual(service))
+            self._put(service, self._configured(service))
 
     def clear(self) -> None:
-        """Have every service work without a fault."""
+        """Switch off all faults."""
         for service in FAULTS:
             self._put(service, {})
         self.is_payment_down = False
 
     def take_payment_down(self) -> None:
-        self._put("payment", {**self._usual("payment"), "down": True})
+        self._put("payment", {**self._configured("payment"), "down": True})
         self.is_payment_down = True
 
     def bring_payment_up(self) -> None:
-        self._put("payment", self._usual("payment"))
+        self._put("payment", self._configured("payment"))
         self.is_payment_down = False
 
-    def _usual(self, service: str) -> dict[str, Any]:
+    def _configured(self, service: str) -> dict[str, Any]:
         return {**FAULTS[service], "seed": self._seed}
 
     def _put(self, service: str, faults: dict[str, Any]) -> None:
         switch(self._url, service, faults)
 
 
-def in_force(sandbox_url: str, *, seconds: float = SECONDS) -> dict[str, dict[str, Any]]:
-    """Return what each service does wrong now.
+def read(sandbox_url: str, *, seconds: float = SECONDS) -> dict[str, dict[str, Any]]:
+    """Return each service's current faults.
 
-    Raises ``httpx2.HTTPError`` when the sandbox does not answer.
+    Raises ``httpx2.HTTPError`` if the sandbox does not answer.
     """
     with httpx2.Client(base_url=sandbox_url, timeout=seconds, trust_env=False) as client:
         return {
@@ -78,9 +78,9 @@ def in_force(sandbox_url: str, *, seconds: float = SECONDS) -> dict[str, dict[st
 def switch(
     sandbox_url: str, service: str, faults: dict[str, Any], *, seconds: float = SECONDS
 ) -> None:
-    """Have a service do that wrong, and nothing else.
+    """Replace the faults of a service.
 
-    Raises ``httpx2.HTTPError`` when the sandbox does not take it.
+    Raises ``httpx2.HTTPError`` if the sandbox does not accept them.
     """
     url = f"{sandbox_url}/{service}/faults"
     with httpx2.Client(timeout=seconds, trust_env=False) as client:

@@ -1,4 +1,4 @@
-"""The figures of a run while it goes on."""
+"""The figures of a run in progress."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -12,7 +12,7 @@ from workers.states import (
     ProcessState,
 )
 
-#: States that are named only where an order is in one of them, in the order of a story.
+#: States that are shown only if an order is in them, in their usual order.
 NOTED = tuple(
     state
     for state in ProcessState
@@ -22,15 +22,15 @@ NOTED = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How the accepted orders stand at one moment."""
+    """The state of the accepted orders at one moment."""
 
     placed: int = 0
-    #: State -> how many orders are in it.
+    #: State -> number of orders.
     states: Mapping[str, int] | None = None
-    #: Open orders that try again what has failed.
+    #: Open orders that retry a failed step.
     failing: int = 0
     recovered: int = 0
-    #: Accepted orders that the store does not know, or holds in error without an alert.
+    #: Accepted orders that are missing in the store, or in error without an alert.
     lost: int = 0
     kills: int = 0
     duplicates: int = 0
@@ -40,19 +40,19 @@ class Figures:
 
     @property
     def open(self) -> int:
-        """Count the orders on their way: those not begun and those being undone included."""
+        """Count the open orders, including those not begun and those being undone."""
         return sum(self.of(state) for state in OPEN_PROCESS_STATES)
 
 
 def read(cohort: Cohort, accepted: Collection[int], *, kills: int, duplicates: int) -> Figures:
-    """Read the figures of a cohort of which the submitter knows the ``accepted`` orders."""
-    # First the list, then the store: an order that is accepted meanwhile is not lost.
+    """Read the figures of a cohort; ``accepted`` are the order numbers that the submitter knows."""
+    # The list before the store: an order that is accepted meanwhile is not lost.
     accepted = list(accepted)
     states = cohort.states()
     troubled = cohort.troubled()
     moving_or_ended = FINAL_PROCESS_STATES | OPEN_PROCESS_STATES
-    held = {number for number, state in states.items() if state not in moving_or_ended}
-    untold = held - cohort.alerted() if held else set()
+    stuck = {number for number, state in states.items() if state not in moving_or_ended}
+    unalerted = stuck - cohort.alerted() if stuck else set()
     return Figures(
         placed=len(accepted),
         states=Counter(states.values()),
@@ -60,7 +60,7 @@ def read(cohort: Cohort, accepted: Collection[int], *, kills: int, duplicates: i
         recovered=sum(
             states[number] in FINAL_PROCESS_STATES for number in troubled if number in states
         ),
-        lost=sum(number not in states or number in untold for number in accepted),
+        lost=sum(number not in states or number in unalerted for number in accepted),
         kills=kills,
         duplicates=duplicates,
     )

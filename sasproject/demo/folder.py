@@ -1,4 +1,4 @@
-"""The demo's run folder: emptied, so that the store and the ledgers begin together."""
+"""The demo's run folder, emptied so that the store and the ledgers start together."""
 
 import shutil
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 from sasproject.stack import leftovers
 from sasproject.stack.folder import RunFolder
 
-#: The key is in use by this process already, and its children must have the same.
+#: This process uses the secret key already, and its children must have the same.
 KEPT = ("stack.lock", "secret-key")
 
 
 def empty(path: Path) -> None:
-    """Remove what an earlier demo left in its folder, its processes included.
+    """Remove the files and end the processes of an earlier demo in the folder.
 
-    Raises ``StackError`` while another demo lives there.
+    Raises ``StackError`` while another demo runs there.
     """
     folder = RunFolder(path)
     folder.claim()

@@ -1,7 +1,7 @@
 """The submitter of the demo: places the script's orders at a steady pace and counts them.
 
-It knows only what a client knows: what was accepted.  An answer that was lost is asked for
-again with the same submission key.
+Like a client it knows only which orders were accepted.  After a lost answer it retries with the
+same submission key.
 """
 
 import threading
@@ -15,12 +15,12 @@ from orders.submission import SubmissionRefused, place_order
 from sasproject.demo.script import Purchase
 
 RETRY_SECONDS = 0.5
-#: So many refusals in a row are no bad luck.
+#: Refusals in a row after which the demo fails.
 MOST_REFUSALS = 20
 
 
 class Generator:
-    """A thread that places orders until it has placed enough or is told to stop."""
+    """A thread that places orders until the limit is reached or it is stopped."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Generator:
         self._thread.start()
 
     def stop(self) -> None:
-        """Place no more orders; returns when the last one is decided."""
+        """Place no more orders; return once the last one is accepted or refused."""
         self._ended.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -64,15 +64,15 @@ class Generator:
     def _place_all(self) -> None:
         began = time.monotonic()
         refusals = 0
-        for place, purchase in enumerate(self._purchases):
+        for i, purchase in enumerate(self._purchases):
             if self._limit is not None and len(self.accepted) >= self._limit:
                 return
-            if self._ended.wait(max(0.0, began + place * self._pause - time.monotonic())):
+            if self._ended.wait(max(0.0, began + i * self._pause - time.monotonic())):
                 return
             try:
-                number = self._place(f"{self._reference}-{place}", purchase)
+                number = self._place(f"{self._reference}-{i}", purchase)
             except SubmissionRefused:
-                # An operator may take a product off the shelf while the demo runs.
+                # An operator may unlist a product while the demo runs.
                 refusals += 1
                 if refusals == MOST_REFUSALS:
                     raise
@@ -83,7 +83,7 @@ class Generator:
             self.accepted.append(number)
 
     def _place(self, key: str, purchase: Purchase) -> int | None:
-        """Return the accepted order's number; None when told to stop before it was known."""
+        """Return the accepted order's number; None if stopped before it is known."""
         while True:
             try:
                 order, _ = place_order(

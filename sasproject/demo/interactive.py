@@ -1,4 +1,4 @@
-"""The demo with a person: orders keep coming, keys break things, q ends it."""
+"""The demo with a person: orders keep arriving, keys break things, q ends it."""
 
 import sys
 import time
@@ -18,8 +18,8 @@ from sasproject.demo.run import Run
 
 PER_SECOND = 1.5
 REFRESH_SECONDS = 0.5
-#: How long the open orders get at the end, those being undone included; a second q cuts it
-#: short.  And after how much of it the faults go off.
+#: How long the open orders get at the end, including those being undone; a second q cuts it
+#: short.  The faults are switched off after ``FAULTY_SECONDS`` of it.
 LAST_SECONDS = 120.0
 FAULTY_SECONDS = 8.0
 HELP = " k kill worker  p payment down/up  b kill broker  a/d approve/decline  q end "
@@ -27,7 +27,7 @@ NEVER = float("inf")
 
 
 def play(run: Run) -> None:
-    """Place orders until told to end, then wait a while for those that are still open."""
+    """Place orders until the demo is ended, then wait a while for the open orders."""
     with ExitStack() as stack:
         keys = stack.enter_context(Keys())
         console = Console()
@@ -41,7 +41,7 @@ def play(run: Run) -> None:
 
 
 class Course:
-    """What happens between two pictures: keys are obeyed."""
+    """Handles keys and refreshes the picture until the demo ends."""
 
     def __init__(self, run: Run, keys: Keys, show: Callable[[bool], None]) -> None:
         self._run = run
@@ -52,39 +52,39 @@ class Course:
         self._is_ending = False
 
     def is_over(self) -> bool:
-        return self._wishes_to_end > 0
+        return self._end_requests > 0
 
     @property
-    def _wishes_to_end(self) -> int:
+    def _end_requests(self) -> int:
         return self._quits + self._run.ending.interrupts
 
     def go_on(self) -> None:
-        typed = self._keys.read()
-        for key in typed:
-            self._obey(key)
-        if typed or time.monotonic() >= self._due:
+        keys = self._keys.read()
+        for key in keys:
+            self._handle(key)
+        if keys or time.monotonic() >= self._due:
             self._due = time.monotonic() + REFRESH_SECONDS
             self._show(self._is_ending)
 
     def end(self) -> None:
         """Let the open orders end; a second q or Ctrl-C cuts it short."""
         self._is_ending = True
-        wishes = self._wishes_to_end
+        requests = self._end_requests
         run = self._run
         run.generator.stop()
         if run.faults.is_payment_down:
             self._try(run.faults.bring_payment_up, "payment is up again, for the open orders")
 
         def is_enough() -> bool:
-            # Nobody is there any more to decide on them.
+            # The person decides on no more orders.
             run.review()
-            return self._wishes_to_end > wishes or run.is_settled()
+            return self._end_requests > requests or run.is_settled()
 
         if not run.until(is_enough, FAULTY_SECONDS, self.go_on):
             self._try(run.faults.clear, "faults off for the last orders")
             run.until(is_enough, LAST_SECONDS - FAULTY_SECONDS, self.go_on)
 
-    def _obey(self, key: str) -> None:
+    def _handle(self, key: str) -> None:
         run = self._run
         match key:
             case "k":
@@ -139,7 +139,7 @@ def _board(run: Run, stack: ExitStack, console: Console) -> Callable[[bool], Non
                 run, figures, rows=screen.order_rows, events=EVENT_ROWS, is_ending=is_ending
             )
         except (DatabaseError, InterfaceError):
-            connection.close()  # the last picture stays until the database is back
+            connection.close()  # keep the last picture until the database is back
         else:
             screen.show(picture)
 

@@ -8,14 +8,14 @@ import termios
 import tty
 from typing import Any, Self, TextIO
 
-#: What a key that is gone stands for: the terminal was closed.
-GONE = "q"
+#: The key that a closed terminal stands for.
+CLOSED = "q"
 
 
 class Keys:
-    """Reads what was typed; nothing where the input is no terminal.
+    """Reads typed keys; none if the input is not a terminal.
 
-    The terminal is as before once the block ends.  Ctrl-C stays a signal.
+    The terminal's mode is restored when the block ends.  Ctrl-C stays a signal.
     """
 
     def __init__(self, stream: TextIO = sys.stdin) -> None:
@@ -38,7 +38,7 @@ class Keys:
                 termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
 
     def read(self) -> str:
-        """Return the keys pressed since the last time, in order, as lower-case letters."""
+        """Return the keys pressed since the last call, in order, as lower-case letters."""
         if self._fd is None or not select.select([self._fd], [], [], 0)[0]:
             return ""
         try:
@@ -47,14 +47,14 @@ class Keys:
             raw = b""
         if not raw:
             self._fd = None
-            return GONE
-        # An arrow or function key is a sequence that begins with Escape and means nothing here.
-        typed = "" if raw.startswith(b"\x1b") else raw.decode("ascii", "ignore")
-        return typed.lower()
+            return CLOSED
+        # Arrow and function keys are sequences that begin with Escape: ignore them.
+        text = "" if raw.startswith(b"\x1b") else raw.decode("ascii", "ignore")
+        return text.lower()
 
 
 def _terminal(stream: TextIO) -> int | None:
     try:
         return stream.fileno() if stream.isatty() else None
-    except (OSError, ValueError):  # closed, or no file at all
+    except (OSError, ValueError):  # closed, or not a file
         return None

@@ -1,4 +1,4 @@
-"""What the person who starts a demo may choose."""
+"""The command-line options of a demo."""
 
 import argparse
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep", action="store_true", help="go on with the orders and ledgers of the last demo"
     )
-    web, sandbox = ports.said(ports.WEB_PORT), ports.said(ports.SANDBOX_PORT)
+    web, sandbox = ports.help_text(ports.WEB_PORT), ports.help_text(ports.SANDBOX_PORT)
     parser.add_argument("--web-port", type=_port, metavar="P", help=web)
     parser.add_argument("--sandbox-port", type=_port, metavar="Q", help=sandbox)
 

@@ -1,4 +1,4 @@
-"""The demo without a board: one plain line a second."""
+"""The demo without a board: one plain line per second."""
 
 import time
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ INTERVAL_SECONDS = 1.0
 
 
 def line(figures: Figures, seconds: float) -> str:
-    """Return the figures in words."""
+    """Return the figures as one line."""
     parts = [
         f"{figures.placed} placed",
         f"{figures.of('processed')} processed",
@@ -26,7 +26,7 @@ def line(figures: Figures, seconds: float) -> str:
 
 
 class Progress:
-    """Says the figures, not more than once a second."""
+    """Prints the figures, at most once a second."""
 
     def __init__(self, voice: Voice, began: float) -> None:
         self._voice = voice
@@ -34,9 +34,9 @@ class Progress:
         self._due = 0.0
 
     def begin(self, addresses: Mapping[str, str]) -> None:
-        """Say where the demo can be looked at."""
-        for what, url in addresses.items():
-            self._voice.tell(f"{what}: {url}")
+        """Print the addresses of the demo."""
+        for label, url in addresses.items():
+            self._voice.tell(f"{label}: {url}")
 
     def is_due(self) -> bool:
         return time.monotonic() >= self._due

@@ -1,4 +1,4 @@
-"""The operator of the demo who looks at large orders: approves most, declines some."""
+"""The demo's operator for large orders: approves most, declines some."""
 
 from orders.models import Order
 from sasproject.demo.cohort import Cohort
@@ -9,12 +9,12 @@ from workers.exceptions import Refused
 from workers.models import Step
 
 ACTOR = "operator:demo"
-#: Orders whose number divides by it are declined.
+#: Orders whose number is a multiple of this are declined.
 DECLINES_EVERY = 3
 
 
 class Reviewer:
-    """Answers for reviews of one run's orders, the longest-waiting first."""
+    """Answers the reviews of one run's orders, the oldest first."""
 
     def __init__(self, cohort: Cohort, voice: Voice) -> None:
         self._cohort = cohort
@@ -30,17 +30,17 @@ class Reviewer:
         return list(orders.order_by("number").values_list("number", flat=True))
 
     def decide_all(self) -> None:
-        """Decide on every order that waits, as its number says."""
+        """Decide on every waiting order, by its number."""
         for number in self.waiting():
             self.decide(number, accept=number % DECLINES_EVERY != 0)
 
     def decide_oldest(self, *, accept: bool) -> bool:
-        """Decide on the order that has waited longest.  False: none waits."""
+        """Decide on the oldest waiting order.  False: none waits."""
         waiting = self.waiting()
         return bool(waiting) and self.decide(waiting[0], accept=accept)
 
     def decide(self, number: int, *, accept: bool) -> bool:
-        """Accept or decline one order.  False: somebody else was quicker."""
+        """Accept or decline an order.  False: it was decided already."""
         order = Order.objects.get(number=number)
         if accept:
             outcome = callbacks.complete_step(

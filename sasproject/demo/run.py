@@ -1,4 +1,4 @@
-"""One run of the demo: a started stack, what is done to it, and what came of it."""
+"""One run of the demo: a started stack, its orders, faults and kills, and the results."""
 
 import time
 from collections.abc import Callable
@@ -29,7 +29,7 @@ Ledgers = shop.Ledgers
 
 
 class Run:
-    """What both courses of the demo share."""
+    """The part that both modes of the demo share."""
 
     def __init__(
         self,
@@ -62,10 +62,10 @@ class Run:
         self._figures = Figures()
         self._duplicates = 0
         self._ledgers_due = 0.0
-        self._faults_before = tally.struck(Ledgers.read(stack.sandbox_url))
+        self._faults_before = tally.strike_counts(Ledgers.read(stack.sandbox_url))
 
     def tick(self, seconds: float) -> None:
-        """Let some time pass; raise what must end the run."""
+        """Wait for some seconds; raise what must end the run."""
         if self.stack.runner.wait(seconds) and not self.ending.is_wanted:
             raise StackError("The stack ended by itself.")
         if self.ending.is_terminated:
@@ -81,7 +81,7 @@ class Run:
         *,
         every: float = TICK_SECONDS,
     ) -> bool:
-        """Wait until ``condition`` holds, calling ``between``; False when it did not in time."""
+        """Wait until ``condition`` holds, calling ``between``; False if it does not in time."""
         limit = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > limit:
@@ -91,7 +91,7 @@ class Run:
         return True
 
     def look(self) -> Figures:
-        """Return the figures now; the last ones while database or sandbox do not answer."""
+        """Return the current figures, or the last ones while database or sandbox do not answer."""
         try:
             if time.monotonic() >= self._ledgers_due:
                 self._ledgers_due = time.monotonic() + LEDGER_SECONDS
@@ -110,25 +110,24 @@ class Run:
         return self._figures
 
     def is_charging(self) -> bool:
-        """Say whether a customer is being charged at this moment."""
+        """Say whether a customer is being charged now."""
         return self._ask(lambda: self.cohort.is_calling("payment.charge"))
 
     def is_settled(self) -> bool:
-        """Say whether no order will move any more by itself."""
+        """Say whether no order will continue without an operator."""
         return self._ask(lambda: not self.cohort.moving())
 
     def review(self) -> None:
-        """Decide on the large orders that wait for a person."""
+        """Decide on the large orders that wait for review."""
         try:
             self.reviewer.decide_all()
         except (DatabaseError, InterfaceError):
             connection.close()
 
     def tally(self) -> tally.Tally:
-        """Count what came of it: last thing while the sandbox still answers."""
+        """Count the results, as the last step while the sandbox still answers."""
         accepted = list(self.generator.accepted)
-        # First what the store holds for settled, then the ledgers: an effect of an order that
-        # still moves may happen between the two.
+        # The store before the ledgers: an order that still moves may have an effect in between.
         moving = self.cohort.moving()
         states = self.cohort.states()
         ledgers = Ledgers.read(self.stack.sandbox_url)
@@ -147,10 +146,10 @@ class Run:
             ],
         )
 
-    def _ask(self, question: Callable[[], bool]) -> bool:
-        """Ask the database; no answer is a no."""
+    def _ask(self, query: Callable[[], bool]) -> bool:
+        """Query the database; False if it does not answer."""
         try:
-            return question()
+            return query()
         except (DatabaseError, InterfaceError):
             connection.close()
             return False

@@ -1,4 +1,4 @@
-"""Everything the board shows, read from the store, the stack and the demo's own voice."""
+"""The board's content, read from the store, the stack and the demo's own messages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from workers.client import progress
 from workers.models import Journal, Process, Step
 from workers.states import OPEN_PROCESS_STATES, StepState
 
-#: A claim that is sent again is in the line of its order; of one kill there are dozens.
+#: Without "lost": a kill causes dozens of them, and the order's row shows them.
 EVENTS = (*(event for event in TROUBLES if event != "lost"), "refused", "skipped", "error")
-#: How long what was pressed, and what came of it, keeps its place among what happens to orders.
+#: How long the demo's own messages keep their place among the events of orders.
 KEPT_SECONDS = 20.0
 
 
@@ -29,14 +29,14 @@ class Row:
 
     number: int
     customer: str
-    #: Short name of each forward step -> how it stands; what is undone is in ``says``.
+    #: Short name of each forward step -> its state; undo steps are in ``says``.
     steps: Mapping[str, TonedText]
     says: TonedText
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One picture."""
+    """The board at one moment."""
 
     figures: Figures
     rows: Sequence[Row]
@@ -49,7 +49,7 @@ class Scene:
 
 
 def read(run: Run, figures: Figures, *, rows: int, events: int, is_ending: bool) -> Scene:
-    """Read the picture of this moment: so many orders and so many events."""
+    """Read the current scene, with at most ``rows`` orders and ``events`` events."""
     return Scene(
         figures=figures,
         rows=_rows(run, rows),
@@ -62,42 +62,41 @@ def read(run: Run, figures: Figures, *, rows: int, events: int, is_ending: bool)
 
 
 def _rows(run: Run, count: int) -> list[Row]:
-    """Show the newest orders, and in up to half of the rows older ones that still try.
+    """Return rows of the newest orders, and in up to half of them older ones that are still open.
 
-    Of those that wait for a person one is enough: the key decides on the oldest.
+    Only one of the older rows waits for a person: the key decides on the oldest.
     """
     orders = run.cohort.orders().select_related("process")
     newest = list(orders.order_by("-number")[:count])
     last = newest[-1].number if newest else 0
-    asking = Step.objects.filter(process_id=OuterRef("process_id"), live__is_deferred=True)
+    reviews = Step.objects.filter(process_id=OuterRef("process_id"), live__is_deferred=True)
     older = (
         orders.filter(process__state__in=OPEN_PROCESS_STATES, number__lt=last)
-        .annotate(is_asking=Exists(asking))
+        .annotate(is_asking=Exists(reviews))
         .order_by("number")
     )
     waiting = list(older.filter(is_asking=True)[:1])
-    trying = [*waiting, *older.filter(is_asking=False)[: count // 2 - len(waiting)]]
-    trying.sort(key=lambda order: -order.number)
-    shown = [*newest[: count - len(trying)], *trying]
-    return _described(shown)
+    still_open = [*waiting, *older.filter(is_asking=False)[: count // 2 - len(waiting)]]
+    still_open.sort(key=lambda order: -order.number)
+    return _make_rows([*newest[: count - len(still_open)], *still_open])
 
 
-def _described(orders: Sequence[Order]) -> list[Row]:
+def _make_rows(orders: Sequence[Order]) -> list[Row]:
     ids = [order.process_id for order in orders]
     processes = {
         process.pk: process
         for process in Process.objects.filter(pk__in=ids).prefetch_related("steps")
     }
     troubles: dict[int, set[str]] = {}
-    found = Journal.objects.filter(process_id__in=ids, event__in=TROUBLES)
-    for process_id, event in found.values_list("process_id", "event"):
+    entries = Journal.objects.filter(process_id__in=ids, event__in=TROUBLES)
+    for process_id, event in entries.values_list("process_id", "event"):
         troubles.setdefault(process_id, set()).add(event)
     now = database_now()
     rows = []
     for order in orders:
-        kept = processes[order.process_id]
-        process = progress.of(kept, now)
-        undoing = {step.name for step in kept.steps.all() if step.undoes_id is not None}
+        row = processes[order.process_id]
+        process = progress.of(row, now)
+        undoing = {step.name for step in row.steps.all() if step.undoes_id is not None}
         rows.append(
             Row(
                 number=order.number,
@@ -114,25 +113,25 @@ def _described(orders: Sequence[Order]) -> list[Row]:
 
 
 def _events(run: Run, count: int) -> list[tuple[datetime, str]]:
-    """Mix what happened to orders with what happened to processes."""
-    # The newest part of the journal is enough, and stays so however long the demo runs.
+    """Merge the events of orders with the demo's own messages."""
+    # The newest part of the journal is enough, however long the demo runs.
     last = Journal.objects.aggregate(last=Max("id"))["last"] or 0
-    found = Journal.objects.filter(
+    entries = Journal.objects.filter(
         id__gt=last - 2000, event__in=EVENTS, process__in=run.cohort.orders().values("process_id")
     ).select_related("process")
-    # A step that an order does without is how the workflow goes, and no event.
-    found = found.exclude(event="skipped", before=StepState.WAITING)
+    # Steps that the workflow skips without a fault are no events.
+    entries = entries.exclude(event="skipped", before=StepState.WAITING)
     events = [
         (entry.at, _event(entry.process.subject, entry.event, entry.detail))
-        for entry in found.order_by("-id")[:count]
+        for entry in entries.order_by("-id")[:count]
         if entry.process is not None
     ]
-    said = list(run.voice.said)
+    messages = list(run.voice.messages)
     since = database_now() - timedelta(seconds=KEPT_SECONDS)
-    kept = [event for event in said if event[0] >= since][-(count + 1) // 2 :]
-    others = sorted([*events, *(event for event in said if event not in kept)], key=_at)
-    shown = [*kept, *others[::-1][: max(0, count - len(kept))]]
-    return sorted(shown, key=_at, reverse=True)
+    recent = [event for event in messages if event[0] >= since][-(count + 1) // 2 :]
+    others = sorted([*events, *(event for event in messages if event not in recent)], key=_at)
+    visible = [*recent, *others[::-1][: max(0, count - len(recent))]]
+    return sorted(visible, key=_at, reverse=True)
 
 
 def _at(event: tuple[datetime, str]) -> datetime:
@@ -144,5 +143,5 @@ def _event(subject: str, event: str, detail: Mapping[str, object]) -> str:
     reason = fault.get("message") if isinstance(fault, dict) else detail.get("reason")
     step = wording.step_name(str(detail.get("step", "")))
     words = event.replace("_", " ")
-    said = f"{step} {words}" if step else words
-    return f"{subject}: {said}" + (f", {reason}" if reason else "")
+    text = f"{step} {words}" if step else words
+    return f"{subject}: {text}" + (f", {reason}" if reason else "")

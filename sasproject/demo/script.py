@@ -1,4 +1,4 @@
-"""The script of a demo: who buys what, and what is killed when.  The same seed, the same script."""
+"""The script of a demo: purchases and kills, reproducible by their seed."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -18,18 +18,18 @@ LAST_NAMES = (
 STREETS = ("Mill Lane", "Harbour Street", "Church Road", "Orchard Way", "Station Road")
 PRODUCTS = 12
 
-#: Share of the orders to an address that no carrier goes to: a business outcome, no fault.
+#: Share of the orders to an address that no carrier serves: a business outcome, not a fault.
 UNDELIVERABLE_RATE = 0.025
 
-#: One order in so many is large: a person looks at it before anything is charged.
+#: One in so many orders is large: a person reviews it before anything is charged.
 LARGE_EVERY = 12
 LARGE_QUANTITY = 150
 
-#: The part of the orders after which the payment service goes away, and for how long.
+#: The part of the orders after which the payment service goes down, and for how long.
 OUTAGE_AFTER = 0.62
 OUTAGE_SECONDS = 4.0
 
-#: Role -> the part of the orders after which it is killed, from and to.
+#: Role -> the range of the part of the orders after which it is killed.
 KILLS = {"agents": (0.25, 0.4), "scheduler": (0.5, 0.6), "broker": (0.7, 0.85)}
 
 HEADLESS_SECONDS = 10.0
@@ -38,7 +38,7 @@ SLOWEST, FASTEST = 2.5, 6.0
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """What one customer orders."""
+    """A customer and the lines of an order."""
 
     customer: Customer
     lines: list[Line]
@@ -46,25 +46,25 @@ class Purchase:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """A process to be killed once so many orders were accepted."""
+    """A role to kill once ``after`` orders are accepted."""
 
     after: int
     role: str
 
 
 def purchases(seed: int) -> Iterator[Purchase]:
-    """Yield purchases without end."""
+    """Yield purchases for ever."""
     rng = Random(f"purchases {seed}")  # noqa: S311 (a script, no secret)
-    for place in itertools.count(1):
-        # Drawn for every order, so that the large ones move none of the others.
+    for i in itertools.count(1):
+        # Drawn for every order, so that the large ones do not change the others.
         purchase = _purchase(rng)
-        yield purchase if place % LARGE_EVERY != LARGE_EVERY // 3 else _enlarged(purchase)
+        yield purchase if i % LARGE_EVERY != LARGE_EVERY // 3 else _enlarged(purchase)
 
 
 def kills(seed: int, orders: int, roles: Sequence[str]) -> list[Kill]:
-    """Return what is killed in a run of so many orders, as far as its role is among ours."""
+    """Return the kills in a run of ``orders`` orders, for the given roles."""
     rng = Random(f"kills {seed}")  # noqa: S311
-    # Drawn for every role, so that one that is missing moves none of the others.
+    # Drawn for every role, so that a missing one does not change the others.
     drawn = [
         Kill(max(1, round(orders * rng.uniform(begin, end))), role)
         for role, (begin, end) in KILLS.items()
@@ -73,7 +73,7 @@ def kills(seed: int, orders: int, roles: Sequence[str]) -> list[Kill]:
 
 
 def per_second(orders: int) -> float:
-    """Return how many orders a second a headless run places."""
+    """Return the number of orders per second that a headless run places."""
     return min(max(orders / HEADLESS_SECONDS, SLOWEST), FASTEST)
 
 

@@ -1,4 +1,4 @@
-"""What came of a run, for people."""
+"""The results of a run in words."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from workers.operate import invariants as engine
 from workers.states import OPEN_PROCESS_STATES, ProcessState
 
 MOST_VIOLATIONS = 20
-#: Fault switch of the sandbox -> what it did to the calls that it struck.
+#: Fault switch of the sandbox -> its effect on the calls that it struck.
 STRUCK = {
     "down": "refused by a service that was down",
     "drop_after_effect_rate": "carried out but its answer lost",
@@ -25,7 +25,7 @@ STRUCK = {
 
 
 def text(tally: Tally) -> str:
-    """Return the figures as lines, with what they prove at the end."""
+    """Return the figures as lines, with the verdict at the end."""
     return "\n".join(_lines(tally))
 
 
@@ -43,10 +43,10 @@ def _lines(tally: Tally) -> Iterator[str]:
         yield f"{tally.unended:6} not ended yet"
     yield f"{tally.lost - tally.unended:6} lost"
     yield f"{tally.duplicate_effects:6} effects that happened twice, by the services' own ledgers"
-    struck = [
+    strikes = [
         f"{times} {STRUCK.get(switch, switch)}" for switch, times in tally.faults.items() if times
     ]
-    yield f"calls that met a fault: {', '.join(struck) or 'none'}"
+    yield f"calls that met a fault: {', '.join(strikes) or 'none'}"
     checked = len(engine.INVARIANTS) + len(shop.NAMES)
     yield f"{checked} invariants checked, {len(tally.violations)} rows break one"
     for violation in list(tally.violations)[:MOST_VIOLATIONS]:

@@ -1,4 +1,4 @@
-"""What came of a run: counted from the submitter's list, the store and the ledgers."""
+"""The results of a run, counted from the submitter's list, the store and the ledgers."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -18,44 +18,44 @@ class Tally:
     compensated: int
     cancelled: int
     error: int
-    #: Submissions counted by the submitter that are neither final nor alerted.
+    #: Accepted orders that are neither final nor alerted.
     lost: int
-    #: Those of them that only needed more time: still moving forward, or being undone.
+    #: Lost orders that only need more time: still moving forward, or being undone.
     unended: int
-    #: Effects per service, operation and order beyond those undone.
+    #: Effects beyond one per service and order, undone effects left out.
     duplicate_effects: int
-    #: Final after at least one failure, loss or kill.
+    #: Orders that are final after at least one failure, loss or kill.
     recovered: int
     kills: int
-    #: Fault switch -> how often it struck, as the sandbox counted.
+    #: Fault switch -> how often it struck, by the sandbox's counts.
     faults: Mapping[str, int]
     seconds: float
     violations: Collection[Violation] = ()
 
     def failings(self) -> list[str]:
-        """Return which promises were broken."""
-        found = []
+        """Return the broken promises."""
+        promises = []
         if missing := self.lost - self.unended:
-            found.append(f"{missing} orders were lost")
+            promises.append(f"{missing} orders were lost")
         if self.unended:
-            found.append(f"{self.unended} orders had not ended")
+            promises.append(f"{self.unended} orders had not ended")
         if self.duplicate_effects:
-            found.append(f"{self.duplicate_effects} effects happened twice")
+            promises.append(f"{self.duplicate_effects} effects happened twice")
         if self.violations:
-            found.append(f"{len(self.violations)} rows break an invariant")
-        return found
+            promises.append(f"{len(self.violations)} rows break an invariant")
+        return promises
 
     def gaps(self) -> list[str]:
-        """Return why this run does not show what it could have shown."""
-        found = []
+        """Return why this run proves little."""
+        reasons = []
         if not self.kills:
-            found.append("nothing was killed")
+            reasons.append("nothing was killed")
         if not self.recovered:
-            found.append("no order had to recover")
-        return found
+            reasons.append("no order had to recover")
+        return reasons
 
     def as_json(self) -> str:
-        """Return the line that programs read."""
+        """Return the line of JSON for programs."""
         fields = asdict(self)
         del fields["violations"], fields["unended"]
         return json.dumps({**fields, "seconds": round(self.seconds, 1)})
@@ -73,20 +73,21 @@ def count(
     seconds: float,
     violations: Collection[Violation],
 ) -> Tally:
-    """Count a run of the ``accepted`` orders, whose ``states`` the store has told."""
-    ended = {number: states[number] for number in accepted if number in states}
-    faults = struck(ledgers)
+    """Count a run of the ``accepted`` orders; ``states`` are those in the store, by number."""
+    accepted_states = {number: states[number] for number in accepted if number in states}
+    faults = strike_counts(ledgers)
     return Tally(
         orders=len(accepted),
-        processed=_in("processed", ended),
-        compensated=_in("compensated", ended),
-        cancelled=_in("cancelled", ended),
-        error=_in("error", ended),
+        processed=_in("processed", accepted_states),
+        compensated=_in("compensated", accepted_states),
+        cancelled=_in("cancelled", accepted_states),
+        error=_in("error", accepted_states),
         lost=sum(_is_lost(number, states, alerted) for number in accepted),
-        unended=sum(state in OPEN_PROCESS_STATES for state in ended.values()),
+        unended=sum(state in OPEN_PROCESS_STATES for state in accepted_states.values()),
         duplicate_effects=duplicate_effects(ledgers, accepted),
         recovered=sum(
-            state in FINAL_PROCESS_STATES and number in troubled for number, state in ended.items()
+            state in FINAL_PROCESS_STATES and number in troubled
+            for number, state in accepted_states.items()
         ),
         kills=kills,
         faults={switch: times - faults_before.get(switch, 0) for switch, times in faults.items()},
@@ -96,10 +97,10 @@ def count(
 
 
 def duplicate_effects(ledgers: Ledgers, numbers: Collection[int]) -> int:
-    """Count the effects of these orders beyond the one that each service may have."""
+    """Count the effects of these orders beyond the one that is allowed per service."""
     ours = frozenset(numbers)
     return sum(
-        # One that stands is right; below none means undone more often than done.
+        # One standing effect is right; a negative number was undone more often than done.
         standing - 1 if standing > 1 else max(0, -standing)
         for service in EFFECTS
         for order, standing in ledgers.standing(service).items()
@@ -107,8 +108,8 @@ def duplicate_effects(ledgers: Ledgers, numbers: Collection[int]) -> int:
     )
 
 
-def struck(ledgers: Ledgers) -> dict[str, int]:
-    """Return how often each fault switch struck, all services together."""
+def strike_counts(ledgers: Ledgers) -> dict[str, int]:
+    """Return how often each fault switch struck, over all services."""
     switches = sorted({switch for counts in ledgers.faults.values() for switch in counts})
     return {
         switch: sum(counts.get(switch, 0) for counts in ledgers.faults.values())
@@ -117,7 +118,7 @@ def struck(ledgers: Ledgers) -> dict[str, int]:
 
 
 def _in(state: str, states: Mapping[int, str]) -> int:
-    return sum(found == state for found in states.values())
+    return sum(other == state for other in states.values())
 
 
 def _is_lost(number: int, states: Mapping[int, str], alerted: Collection[int]) -> bool:

@@ -1,4 +1,4 @@
-"""One order in a line of the board: words first, colour second."""
+"""The words of the board's cells and rows, each with its tone."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from workers.client.progress import ProcessProgress, StepProgress
 from workers.states import FINAL_PROCESS_STATES, ProcessState
 
-#: Short names of steps and of those that undo them; others are shown by their own.
+#: Short names of steps and undo steps; others keep their own names.
 STEPS = {
     "reserve_stock": "stock",
     "review": "review",
@@ -19,11 +19,11 @@ STEPS = {
     "cancel_shipment": "unbook",
     "void_invoice": "void",
 }
-#: The worst comes first: of several troubles one is named.
+#: The worst first: only one trouble is shown.
 TROUBLES = {
     "expired": "EXPIRED",
     "failed": "FAILED",
-    # A claim was; its order is not.
+    # The claim was lost, not the order.
     "lost": "SENT AGAIN",
     "parked": "PARKED",
     "fell_back": "FELL BACK",
@@ -35,7 +35,7 @@ FAULTS = {"expired": "EXPIRED", "unavailable": "PARKED", "permanent": "REFUSED"}
 
 @dataclass(frozen=True, slots=True)
 class TonedText:
-    """A text and what it is: quiet, busy, good, warning or bad."""
+    """A text and its tone: quiet, busy, good, warning or bad."""
 
     text: str
     tone: str = "quiet"
@@ -46,7 +46,7 @@ def step_name(name: str) -> str:
 
 
 def cell(step: StepProgress) -> TonedText:
-    """Say how a step stands, in a word of six letters at most: six of them share 80 columns."""
+    """Return a step's state in a word of at most six letters: six of them share 80 columns."""
     match step.state:
         case "processed":
             return TonedText("done", "good")
@@ -74,7 +74,7 @@ def cell(step: StepProgress) -> TonedText:
 
 
 def order(process: ProcessProgress, troubles: Collection[str]) -> TonedText:
-    """Say where an order is, and what happened to it on the way."""
+    """Return an order's current step, and the worst trouble that it met."""
     trouble = next((TROUBLES[event] for event in TROUBLES if event in troubles), "")
     if process.state in FINAL_PROCESS_STATES:
         word = "DONE" if process.state == "processed" else process.state.upper()
@@ -86,13 +86,13 @@ def order(process: ProcessProgress, troubles: Collection[str]) -> TonedText:
         )
     if current is None:
         return TonedText("waiting for the Scheduler")
-    says = _under_way(current)
+    says = _current_step(current)
     if process.state == ProcessState.COMPENSATING:
         return TonedText(f"UNDOING: {says.text}", "warning")
     return says
 
 
-def _under_way(step: StepProgress) -> TonedText:
+def _current_step(step: StepProgress) -> TonedText:
     name = step_name(step.name)
     fault = FAULTS.get((step.fault or {}).get("kind", ""), "FAILED") if step.fault else ""
     if step.state == "pending":

@@ -1,8 +1,8 @@
-"""The page of a demonstration that breaks services, kills processes and shows what comes of it.
+"""The page of a demonstration that breaks services, kills processes and shows the incidents.
 
-- ``choices.py`` (what a service can be told to do wrong, and what it does, in words)
-- ``scene.py`` (what the page shows, and the marker by which a poll asks whether it is new)
-- ``views.py`` (the page, and its two acts)
+- ``choices.py`` (the faults that can be chosen, and faults in words)
+- ``scene.py`` (the page's content, and the marker by which polls detect a change)
+- ``views.py`` (the page, and its two actions)
 """
 
 from django.urls import path
@@ -14,5 +14,5 @@ pages = [
     path("switch/", views.switch, name="switch"),
     path("kill/", views.kill, name="kill"),
 ]
-#: Pages of an admin: what others wrote is made visible there, and times are the viewer's.
+#: In the admin's namespace, whose middleware reveals invisible text and localizes times.
 urls = (pages, "admin", "faults")

@@ -1,4 +1,4 @@
-"""What a service can be told to do wrong, and how what it does wrong is put into words."""
+"""The faults that can be chosen for a service, and the words for its current faults."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -11,13 +11,13 @@ from sasproject.demo.faults import FAULTS
 
 Text = str | Promise
 
-#: The services that can be broken, and the word for all of them.
+#: The services that can be broken, and the choice of all of them.
 SERVICES = tuple(FAULTS)
 EVERY_SERVICE = "all"
 
 
 class Choice(NamedTuple):
-    """A set of faults to choose; None: the mixture that the demo itself uses."""
+    """A set of faults to choose; None: the demo's own mixture."""
 
     label: Text
     faults: Mapping[str, Any] | None
@@ -51,18 +51,18 @@ SWITCHES: dict[str, Text] = {
     "duplicate_rate": lazy("%(share)s of the calls processed twice"),
     "fail_every": lazy("%(status)s to orders whose number divides by %(value)s"),
 }
-#: What the sandbox answers where a set of faults does not say.
+#: The sandbox's default statuses.
 STATUSES = {"error_rate": 503, "fail_every": 500}
 
 
 def faults_of(choice: str, service: str) -> dict[str, Any]:
-    """Return the set of faults that a choice means for a service."""
+    """Return the faults of a choice for a service."""
     faults = CHOICES[choice].faults
     return dict(FAULTS[service] if faults is None else faults)
 
 
 def in_words(faults: Mapping[str, Any]) -> list[str]:
-    """Say what a service does wrong, a sentence for each switch; none: it works."""
+    """Return a sentence for each of a service's faults; none: it works."""
     return [
         str(text)
         % {

@@ -1,4 +1,4 @@
-"""What the fault page shows: services, roles, and the incidents that come of it."""
+"""The content of the fault page: services, roles and incidents."""
 
 import hashlib
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from workers.desk.admin.changes import Marker
 from workers.desk.operate import incident_list
 from workers.models import Incident
 
-#: Time that the sandbox, which runs beside us, has for an answer: a poll waits for it.
+#: Timeout of the sandbox, for which polls wait.
 SECONDS = 2.0
-#: The role that serves the page: who kills it is not answered.
+#: The role that serves the page: a request that killed it would get no answer.
 OURS = "web"
 OPEN_SHOWN = 10
 RESOLVED_SHOWN = 5
@@ -27,7 +27,7 @@ RESOLVED_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An incident; without a next act where it is resolved."""
+    """An incident; ``next_act`` is empty if it is resolved."""
 
     incident: Incident
     title: str
@@ -36,33 +36,33 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One picture."""
+    """The page at one moment."""
 
     now: datetime
-    #: Each service with what it does wrong.
+    #: Each service with its faults in words.
     services: list[tuple[str, list[str]]]
-    #: Why the services do not say.
+    #: Why the faults could not be read; empty: they were.
     problem: str
     #: Each role with its process ids, its main process first.
     roles: list[tuple[str, list[int]]]
-    #: The open ones, and of the resolved the newest; None: not for this user to see.
+    #: The open incidents, and the newest resolved ones; None: the user may not see them.
     incidents: list[Line] | None
     resolved: list[Line] | None
 
     @property
     def marker(self) -> Marker:
-        """Return what tells whether a page that was shown before still shows the same."""
+        """Return the marker of the page, by which polls detect a change."""
         lines = [*(self.incidents or []), *(self.resolved or [])]
         rows = [
             (line.incident.pk, line.incident.state, line.incident.members, line.next_act)
             for line in lines
         ]
-        shown = repr((self.services, self.problem, self.roles, rows))
-        return Marker(hashlib.sha256(shown.encode()).hexdigest()[:16], self.now)
+        content = repr((self.services, self.problem, self.roles, rows))
+        return Marker(hashlib.sha256(content.encode()).hexdigest()[:16], self.now)
 
 
 def read(*, sees_incidents: bool) -> Scene:
-    """Read the picture of this moment."""
+    """Read the current scene."""
     services, problem = _services()
     return Scene(
         now=database_now(),
@@ -85,10 +85,10 @@ def killable() -> list[str]:
 
 def _services() -> tuple[list[tuple[str, list[str]]], str]:
     try:
-        in_force = faults.in_force(settings.SANDBOX_URL, seconds=SECONDS)
+        current = faults.read(settings.SANDBOX_URL, seconds=SECONDS)
     except httpx2.HTTPError as error:
         return [], str(error) or type(error).__name__
-    return [(service, choices.in_words(in_force[service])) for service in in_force], ""
+    return [(service, choices.in_words(current[service])) for service in current], ""
 
 
 def _open() -> list[Line]:

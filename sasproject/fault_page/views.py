@@ -1,4 +1,4 @@
-"""The fault page and its acts: nobody has them where the system is not a demonstration."""
+"""The fault page and its actions, available only in a demonstration."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -26,7 +26,7 @@ from workers.desk.admin.actions.page import actor
 from workers.desk.admin.lists import LiveMedia
 from workers.desk.admin.wording import register_events
 
-#: Who may open an agent's breaker may break the service behind it.
+#: Users who may open an agent's breaker may break the service behind it.
 PERMISSION = "workers.operate_flow"
 
 register_events(
@@ -63,15 +63,15 @@ class KillForm(forms.Form):
 
 
 def in_demonstration(view: View) -> View:
-    """Leave a view to staff, and where the system is no demonstration to nobody: 404."""
+    """Restrict a view to staff of a demonstration; elsewhere it is 404 for everyone."""
     guarded = admin.site.admin_view(view)
 
     @wraps(view)
     def answer(request: HttpRequest) -> HttpResponse:
-        # Before the admin looks who asks: a login page would say that there is something.
+        # Before the admin checks the user: a login page would reveal that the page exists.
         if not settings.FAULT_PAGE:
             raise Http404
-        # Links to the admin from here lead to its own pages, not to these.
+        # Links to the admin lead to the site's pages, not to this namespace.
         request.current_app = admin.site.name
         return guarded(request)
 
@@ -81,14 +81,14 @@ def in_demonstration(view: View) -> View:
 @in_demonstration
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """Show the page; a poll is answered with its live part, or with 204 where it is the same."""
+    """Show the page; a poll gets its live part, or 204 if nothing has changed."""
     return _page(request)
 
 
 @in_demonstration
 @require_POST
 def switch(request: HttpRequest) -> HttpResponse:
-    """Have a service, or every one, do something wrong from now on."""
+    """Replace the faults of a service, or of every one."""
     _check(request)
     form = FaultForm(request.POST)
     if not form.is_valid():
@@ -110,16 +110,16 @@ def switch(request: HttpRequest) -> HttpResponse:
             }
             return _page(request, fault_form=form, refusal=refusal, status=502)
         record_act("demo_fault_set", {"service": service, "fault": fault}, actor=actor(request))
-    who = EVERY_SERVICE if chosen == choices.EVERY_SERVICE else chosen
-    said = {"service": who, "fault": choices.CHOICES[fault].label}
-    messages.success(request, _("%(service)s %(fault)s.") % said)
+    label = EVERY_SERVICE if chosen == choices.EVERY_SERVICE else chosen
+    params = {"service": label, "fault": choices.CHOICES[fault].label}
+    messages.success(request, _("%(service)s %(fault)s.") % params)
     return redirect("faults:page")
 
 
 @in_demonstration
 @require_POST
 def kill(request: HttpRequest) -> HttpResponse:
-    """Kill the main process of a role, by the id that the stack keeps of it."""
+    """Kill the main process of a role, by the process id that the stack has recorded."""
     _check(request)
     form = KillForm(request.POST)
     if not form.is_valid():

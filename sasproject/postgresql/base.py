@@ -1,10 +1,10 @@
 """A connection to PostgreSQL that is kept only while it can write.
 
 After a failover a connection may lead to a standby, or to a server that is read-only for the
-moment.  Django asks a kept connection for ``SELECT 1``, which those answer: every process would
-go on with it for ``CONN_MAX_AGE``.  New connections are refused by libpq's own
+moment.  Django's health check is ``SELECT 1``, which such a server answers: every process would
+keep the connection for ``CONN_MAX_AGE``.  For new connections libpq refuses such servers by
 ``target_session_attrs=read-write`` (``sasproject.databases``); this is the same rule for kept
-ones.  It holds wherever Django looks at a connection: at a request, a task, a message, and each
+ones.  It applies whenever Django checks a connection: at a request, a task, a message, and each
 time Beat reads its schedule.
 """
 
@@ -22,9 +22,9 @@ from psycopg.errors import ReadOnlySqlTransaction, _WaitTimeout
 
 
 class _Errors(DatabaseErrorWrapper):
-    """Django's translation of errors, but for SQLSTATE 25006: the server is away for writers.
+    """Django's translation of errors, except SQLSTATE 25006: the server is read-only.
 
-    Django calls it an ``InternalError``, which nobody expects of an outage.
+    Django makes it an ``InternalError``, which is not handled as an outage.
     """
 
     def __init__(self, database: "DatabaseWrapper") -> None:
@@ -38,17 +38,17 @@ class _Errors(DatabaseErrorWrapper):
         traceback: TracebackType | None,
     ) -> None:
         if isinstance(exc_value, ReadOnlySqlTransaction):
-            # At rest the connection is looked at, and dropped if it still cannot write.
+            # Makes Django check the connection later, and drop it if it still cannot write.
             self._database.errors_occurred = True
             raise OperationalError(*exc_value.args).with_traceback(traceback) from exc_value
         super().__exit__(exc_type, exc_value, traceback)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Django's connection to PostgreSQL, whose health is that it can write."""
+    """Django's connection to PostgreSQL, usable only if it can write."""
 
-    #: How long an answer is waited for; None: as long as it takes.  For a server that is frozen,
-    #: whose machine goes on to acknowledge what it gets: no limit of the server's or TCP's strikes.
+    #: Seconds to wait for an answer; None: no limit.  For a frozen server whose machine still
+    #: acknowledges packets: then neither the server's limits nor TCP's apply.
     patience: ClassVar[float | None] = None
 
     def get_new_connection(self, conn_params: Any) -> Any:
@@ -62,25 +62,27 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return _Errors(self)
 
     def is_usable(self) -> bool:
-        """Say whether the connection lives and can do what it was made for."""
+        """Say whether the connection is alive and, if it must be, writable."""
         if self.settings_dict["OPTIONS"].get("target_session_attrs") != "read-write":
             return bool(super().is_usable())
         assert self.connection is not None
         try:
-            # As quick as SELECT 1.
-            found = self.connection.execute("SHOW transaction_read_only").fetchone()
+            # As fast as SELECT 1.
+            row = self.connection.execute("SHOW transaction_read_only").fetchone()
         except self.Database.Error:
             return False
-        return bool(found == ("off",))
+        return bool(row == ("off",))
 
 
-def _wait(connection: Any, wait: Callable[..., Any], seconds: float, *args: Any, **of: Any) -> Any:
-    """Wait as psycopg does, and drop the connection where nothing comes in time."""
-    if of.get("timeout") is not None:
-        return wait(*args, **of)
+def _wait(
+    connection: Any, wait: Callable[..., Any], seconds: float, *args: Any, **kwargs: Any
+) -> Any:
+    """Wait like psycopg, and close the connection if no answer arrives in time."""
+    if kwargs.get("timeout") is not None:
+        return wait(*args, **kwargs)
     try:
-        return wait(*args, **{**of, "timeout": seconds})
+        return wait(*args, **{**kwargs, "timeout": seconds})
     except _WaitTimeout:
-        # What it was asked may still be answered: nobody may take that for another's answer.
+        # A late answer must not be taken for the answer to the next statement.
         connection.close()
         raise PsycopgError(f"the server has not answered for {seconds:g} s") from None

@@ -1,1 +1,1 @@
-"""Runs the whole system from one terminal: every process, its output, its restarts, its end."""
+"""Runs the whole system from one terminal: starts, logs, restarts and stops every process."""

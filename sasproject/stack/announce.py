@@ -1,6 +1,6 @@
-"""Lets a Celery worker say on its output that it takes messages, whatever its log level.
+"""Prints a line once a Celery worker receives messages, whatever its log level.
 
-Workers of the stack import it through `--include`; the stack waits for the line.
+The stack's workers import it through `--include`; the stack waits for the line.
 """
 
 import os
@@ -13,5 +13,5 @@ READY_LINE = "stack: worker ready"
 
 @worker_ready.connect(weak=False)
 def announce(**_: Any) -> None:
-    # Celery sends what is printed to the log, which may be set to say less.
+    # Celery redirects prints to the log, whose level may suppress them.
     os.write(1, f"{READY_LINE}\n".encode())

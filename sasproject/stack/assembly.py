@@ -1,4 +1,4 @@
-"""Puts a stack together in the settings' run folder: what to run, where, and on which ports."""
+"""Assembles a stack in the settings' run folder: its roles, broker and ports."""
 
 import os
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from sasproject.stack.runner import Runner
 
 @dataclass(frozen=True)
 class Options:
-    """What the person who starts a stack may choose."""
+    """The options of a stack."""
 
     web_port: int | None = None
     sandbox_port: int | None = None
@@ -28,26 +28,26 @@ class Options:
 
 @dataclass(frozen=True)
 class Stack:
-    """A stack that is ready to be started."""
+    """A stack that can be started."""
 
     runner: Runner
     env: dict[str, str]
-    """The environment of its processes; commands run in it reach its broker and sandbox."""
+    """The environment of its processes; commands in it reach its broker and sandbox."""
     web_url: str
     sandbox_url: str
 
 
 def assemble(options: Options, console: Console) -> Stack:
-    """Take the run folder over, prepare the database and return the stack, not yet started.
+    """Claim the run folder, prepare the database and return the stack, not yet started.
 
-    Raises ``StackError``, with the run folder released, when it cannot run here.
+    Raises ``StackError``, with the run folder released, if it cannot run here.
     """
     run_folder.make(Path(settings.RUN_DIR))
     folder = RunFolder(Path(settings.RUN_DIR))
     folder.claim()
     try:
-        if ended := leftovers.end(folder.path):
-            console.say(f"took over from a stack that was killed, ended {ended} of its processes")
+        if count := leftovers.end(folder.path):
+            console.say(f"took over from a stack that was killed, ended {count} of its processes")
         folder.withdraw()
         return _assemble(options, console, folder)
     except BaseException:
@@ -89,7 +89,7 @@ def _assemble(options: Options, console: Console, folder: RunFolder) -> Stack:
 
 
 def _private_broker(folder: RunFolder, console: Console) -> PrivateBroker | None:
-    """Choose database and broker, say which, and return the broker that is ours to run."""
+    """Report the database and the broker; return the private broker to run, if any."""
     broker = None
     if settings.BROKER_URL:
         broker_name = backends.broker_name(settings.BROKER_URL)

@@ -1,4 +1,4 @@
-"""The database and the broker that the stack works against: named, and asked beforehand."""
+"""The stack's database and broker: their names, and a check of the broker before the start."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,12 +34,12 @@ def _without_credentials(url: str) -> str:
         parts = urlsplit(url)
         place = parts.hostname or parts.path
         return f"{scheme}://{place}" + (f":{parts.port}" if parts.port else "")
-    except ValueError:  # an unusual password; better say too little
+    except ValueError:  # an unusual password: rather print too little
         return scheme
 
 
 def check_broker() -> None:
-    """Refuse to start while the configured broker does not answer."""
+    """Raise ``StackError`` if the configured broker does not answer."""
     url = settings.CELERY_BROKER_URL
     connection = Connection(
         url,
@@ -50,8 +50,8 @@ def check_broker() -> None:
         with connection:
             connection.ensure_connection(max_retries=2, interval_start=1, timeout=BROKER_PATIENCE)
     except Exception as error:
-        if said := broker_login.refusal(error):
-            raise StackError(said) from error
+        if refusal := broker_login.refusal(error):
+            raise StackError(refusal) from error
         raise StackError(
             f"The broker at {broker_name(url)} does not answer ({first_line(error)}). Start it, "
             "correct BROKER_URL, or unset BROKER_URL to use a private one."

@@ -1,4 +1,4 @@
-"""The private broker: a Valkey server of the stack's own, on a unix socket in its run folder."""
+"""The private broker: the stack's own Valkey server, on a Unix socket in its run folder."""
 
 import importlib
 import os
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-# The kernel takes 107 bytes of path (104 on some systems), and the server adds to it while
-# it makes the socket.
+# The kernel allows 107 bytes of path (104 on some systems), and the server appends to it while it
+# creates the socket.
 LONGEST_SOCKET_PATH = 100
 PING_SECONDS = 1.0
 
 
 def find_server() -> str | None:
-    """Return the server program: from the wheel, else from PATH, else None."""
+    """Return the path of the server: from the wheel, else from PATH, else None."""
     return _in_wheel() or shutil.which("valkey-server") or shutil.which("redis-server")
 
 
@@ -36,7 +36,7 @@ def _in_wheel() -> str | None:
 
 @dataclass(frozen=True)
 class PrivateBroker:
-    """Where the stack's own broker lives and how it is run."""
+    """The program, folder and socket of the stack's own broker."""
 
     server: str
     run_dir: Path
@@ -58,22 +58,22 @@ class PrivateBroker:
             "unixsocket": str(self.socket),
             "unixsocketperm": "600",
             "dir": str(self.run_dir / "valkey"),
-            # What was confirmed survives kill -9 of the server and a power cut.  "everysec" does
-            # not even survive the kill: while a flush is under way, it confirms commands that
-            # it has not written for up to two seconds.
+            # Confirmed messages survive kill -9 of the server and a power cut.  With "everysec"
+            # they do not even survive the kill: during a flush it confirms commands that it has
+            # not written for up to two seconds.
             "appendonly": "yes",
             "appendfsync": "always",
             "save": "",
-            # A message is never dropped to make room for another.
+            # Never evict messages.
             "maxmemory-policy": "noeviction",
             "daemonize": "no",
-            # A title would be written over the mark by which the next stack finds this server.
+            # A process title would overwrite the mark by which the next stack finds this server.
             "set-proc-title": "no",
         }
         return (self.server, *(part for name in options for part in (f"--{name}", options[name])))
 
     def answers(self) -> bool:
-        """Tell whether it takes commands: not while it reads its data back in."""
+        """Say whether it accepts commands: not while it loads its data."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
             client.settimeout(PING_SECONDS)
             try:
@@ -84,14 +84,14 @@ class PrivateBroker:
                 return False
 
     def clean(self) -> None:
-        """Remove the socket's folder where it is not the run folder."""
+        """Remove the socket's folder unless it is the run folder."""
         if self.socket.parent != self.run_dir:
             shutil.rmtree(self.socket.parent, ignore_errors=True)
             _record(self.run_dir).unlink(missing_ok=True)
 
 
 def _socket_path(run_dir: Path) -> Path:
-    """Return the socket's path: a short one elsewhere when the run folder's is too long."""
+    """Return the socket's path: in a short temporary folder if the run folder's is too long."""
     path = run_dir / "broker.sock"
     if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH:
         return path
@@ -108,7 +108,7 @@ def _record(run_dir: Path) -> Path:
 
 
 def _is_private(folder: Path) -> bool:
-    """Tell whether nobody else can have put anything into ``folder``."""
+    """Say whether no other user can have put anything into ``folder``."""
     try:
         status = folder.lstat()
     except OSError:

@@ -1,4 +1,4 @@
-"""One running process of a role, with everything it started itself."""
+"""A running process of a role, with all its descendants."""
 
 import contextlib
 import os
@@ -15,11 +15,11 @@ from sasproject.stack.rolelog import LineWatch, RoleLog
 
 
 class Child:
-    """A process from its start to its burial.
+    """A process from its start until it is reaped.
 
-    It leads a session of its own, so that Ctrl-C reaches only the stack and the whole family
-    can be ended by one signal.  The thread that makes a child must outlive it: Linux ends the
-    child when that thread ends, not when the process does.
+    It leads its own session, so that Ctrl-C reaches only the stack and one signal ends the whole
+    process group.  The thread that starts a child must outlive it: Linux ends the child when that
+    thread ends, not when the process does.
     """
 
     def __init__(self, role: Role, run_dir: Path, log: RoleLog) -> None:
@@ -50,7 +50,7 @@ class Child:
         return time.monotonic() - self.born
 
     def exit_code(self) -> int | None:
-        """Return how it ended, or None while it runs."""
+        """Return its exit code, None while it runs."""
         return self._process.poll()
 
     def pids(self) -> list[int]:
@@ -61,17 +61,17 @@ class Child:
         return self.watch.seen and self.role.probe()
 
     def terminate(self) -> None:
-        """Ask it to finish; it tells its own children."""
+        """Send SIGTERM; the process ends its own children."""
         self._process.terminate()
 
     def kill(self) -> None:
         """Kill the process itself, as a crash would."""
         self._process.kill()
 
-    def bury(self) -> None:
-        """End it and all that is left of its family, and wait until it is gone."""
-        with contextlib.suppress(OSError):  # nobody left
+    def reap(self) -> None:
+        """Kill it and what is left of its process group, and wait until it has ended."""
+        with contextlib.suppress(OSError):  # no process left
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
-        # So that its last words are in the log before anyone quotes it.
+        # So that its last lines are in the log before the log is quoted.
         self._reader.join(timeout=1)

@@ -1,4 +1,4 @@
-"""What the person at the terminal sees: progress, and the roles' own lines where wanted."""
+"""Output on the terminal: the stack's progress and, if wanted, the roles' own lines."""
 
 import os
 import threading
@@ -11,7 +11,7 @@ class Console:
     """Writes whole lines to one stream from any thread."""
 
     def __init__(self, stream: TextIO | None, *, echo: bool = False) -> None:
-        """Write to ``stream`` (None: nowhere); ``echo`` shows what the roles print, too."""
+        """Write to ``stream`` (None: nowhere); ``echo`` shows the roles' output, too."""
         self._stream = stream
         self._echo = echo
         self._coloured = bool(stream and stream.isatty() and not os.environ.get("NO_COLOR"))
@@ -23,7 +23,7 @@ class Console:
         self._write(f"stack: {text}")
 
     def relay(self, role: str, line: str) -> None:
-        """Show a line that a role printed."""
+        """Show a line of a role's output."""
         if self._echo:
             self._write(f"{self._label(role)} {line}")
 
@@ -40,5 +40,5 @@ class Console:
             try:
                 self._stream.write(text + "\n")
                 self._stream.flush()
-            except (OSError, ValueError):  # the reader has gone; the orders have not
+            except (OSError, ValueError):  # the reader is gone, but orders go on
                 self._stream = None

@@ -1,4 +1,4 @@
-"""The tables and the demo data that a stack needs before its processes start."""
+"""Prepares the tables and the demo data before a stack's processes start."""
 
 import sys
 
@@ -33,11 +33,11 @@ def seed(console: Console) -> None:
     if not has_command("seed_demo"):
         console.say("no demo data: there is no seed_demo command")
         return
-    # Everybody knows the passwords of the demo accounts.
+    # The passwords of the demo accounts are well known.
     users = settings.DEMO_LOGINS
     console.say("seeding demo data" + ("" if users else " without accounts: DJANGO_DEBUG is off"))
     try:
-        # The standard output is kept for the ready line.
+        # The standard output is reserved for the ready line.
         call_command("seed_demo", no_users=not users, stdout=sys.stderr)
     except (CommandError, DatabaseError) as error:
         raise StackError(

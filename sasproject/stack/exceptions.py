@@ -1,4 +1,4 @@
-"""What the stack tells the person who started it."""
+"""Errors for the person who starts a stack."""
 
 
 class StackError(Exception):

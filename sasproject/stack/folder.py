@@ -1,4 +1,4 @@
-"""The run folder as the stack uses it: one stack at a time, and a list of what it runs."""
+"""The stack's run folder: one stack at a time, and a listing of its processes."""
 
 import fcntl
 import json
@@ -22,11 +22,11 @@ class RunFolder:
         self._lock: IO[str] | None = None
 
     def claim(self) -> None:
-        """Take the folder for this stack, or refuse while another one lives."""
+        """Claim the folder for this stack; raise ``StackError`` while another one runs in it."""
         self.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = (self.path / "stack.lock").open("a+", encoding="utf-8")
         try:
-            # The kernel drops this lock with its holder, so a killed stack leaves none behind.
+            # The kernel releases this lock with its holder, so a killed stack leaves none behind.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             lock.seek(0)
@@ -47,7 +47,7 @@ class RunFolder:
             self._lock = None
 
     def publish(self, pids: Mapping[str, Sequence[int]]) -> None:
-        """Replace `stack.json`; a reader sees the old list or the new one, never a half."""
+        """Replace `stack.json` atomically: a reader sees the old listing or the new one."""
         draft = self._listing.with_suffix(".json.new")
         draft.write_text(json.dumps(pids, indent=1) + "\n", encoding="utf-8")
         draft.replace(self._listing)
@@ -57,9 +57,9 @@ class RunFolder:
 
 
 def roles_in(run_dir: Path) -> dict[str, list[int]]:
-    """Return role -> process ids, its main process first, of the stack that runs in a folder.
+    """Return role -> process ids, main process first, of the stack that runs in a folder.
 
-    A role that is down has none; there are no roles where no stack runs.
+    A role that is down has no process ids; without a running stack there are no roles.
     """
     try:
         roles: dict[str, list[int]] = json.loads((run_dir / LISTING).read_text(encoding="utf-8"))

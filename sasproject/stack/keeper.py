@@ -1,4 +1,4 @@
-"""Keeps one role running: starts it, notices its death, starts it again after a pause."""
+"""Keeps a role running: starts it, detects its death, and restarts it after a pause."""
 
 import time
 
@@ -10,12 +10,12 @@ from sasproject.stack.rolelog import RoleLog
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 10.0
-# A process that lived this long had a reason of its own to die: no need to hold it back.
+# A process that lived this long did not fail at its start: the next pause is the first again.
 SETTLED_SECONDS = 30.0
 
 
 class Keeper:
-    """The place of one role; all methods but ``pids`` and ``kill`` are the runner thread's."""
+    """Supervises one role; only the runner's thread may call methods but ``pids`` and ``kill``."""
 
     def __init__(self, role: Role, folder: RunFolder, console: Console) -> None:
         self.role = role
@@ -33,26 +33,26 @@ class Keeper:
         self._ready = False
         try:
             self._child = Child(self.role, self._folder.path, self.log)
-        except OSError as error:  # no memory or no process ids left: there may be some later
-            self._rest(str(error))
+        except OSError as error:  # no memory or no process ids left, which may pass
+            self._schedule_restart(str(error))
 
     def look(self) -> bool:
-        """Notice a death and restart when it is time; True when something changed."""
+        """Detect a death, or restart when due; True if something changed."""
         if self._due is not None and time.monotonic() >= self._due:
             self.start()
             return True
         child = self._child
         if child is None or (code := child.exit_code()) is None:
             return False
-        # Its children would go on working beside those of its successor.
-        child.bury()
+        # Its children would continue beside those of its successor.
+        child.reap()
         self._child = None
         if child.age >= SETTLED_SECONDS:
             self._pause = FIRST_PAUSE
-        self._rest(f"signal {-code}" if code < 0 else f"exit code {code}")
+        self._schedule_restart(f"signal {-code}" if code < 0 else f"exit code {code}")
         return True
 
-    def _rest(self, reason: str) -> None:
+    def _schedule_restart(self, reason: str) -> None:
         self.deaths += 1
         self._due = time.monotonic() + self._pause
         self._console.say(
@@ -61,7 +61,7 @@ class Keeper:
         self._pause = min(self._pause * 2, LONGEST_PAUSE)
 
     def ready(self) -> bool:
-        """Tell whether the running process has become ready."""
+        """Say whether the running process has become ready."""
         if not self._ready and self._child is not None:
             self._ready = self._child.ready()
         return self._ready
@@ -79,10 +79,10 @@ class Keeper:
         if self._child is not None:
             self._child.terminate()
 
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return self._child is None or self._child.exit_code() is not None
 
-    def bury(self) -> None:
+    def reap(self) -> None:
         if self._child is not None:
-            self._child.bury()
+            self._child.reap()
             self._child = None

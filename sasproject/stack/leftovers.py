@@ -1,4 +1,4 @@
-"""Ends what a stack that was killed has left running in its run folder."""
+"""Ends the processes that a killed stack has left in its run folder."""
 
 import contextlib
 import os
@@ -14,26 +14,26 @@ from sasproject.stack.exceptions import StackError
 def end(run_dir: Path, *, patience: float = 5.0) -> int:
     """End every process that a stack in ``run_dir`` started; return how many there were.
 
-    Only for the holder of the folder's lock: then no living stack owns these processes.
-    They are recognised by what Linux tells of them; elsewhere none are found.
+    Only for the holder of the folder's lock: then no running stack owns these processes.
+    They are recognised through /proc; on systems without it none are found.
     """
-    found = processes.marked(run_dir)
-    for order in (signal.SIGTERM, signal.SIGKILL):
+    pids = processes.marked(run_dir)
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
         remaining = processes.marked(run_dir)
         for pid in remaining:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, order)
+                os.kill(pid, signal_number)
         if _until(lambda: not processes.marked(run_dir), patience):
-            return len(found)
+            return len(pids)
     raise StackError(
         f"Processes of an earlier stack in {run_dir} do not end: {processes.marked(run_dir)}. "
         "End them by hand and start again."
     )
 
 
-def _until(true: Callable[[], bool], seconds: float) -> bool:
+def _until(condition: Callable[[], bool], seconds: float) -> bool:
     limit = time.monotonic() + seconds
-    while not true():
+    while not condition():
         if time.monotonic() > limit:
             return False
         time.sleep(0.05)

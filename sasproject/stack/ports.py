@@ -1,4 +1,4 @@
-"""Which ports on the loopback interface the stack listens on."""
+"""The stack's ports on the loopback interface."""
 
 import socket
 
@@ -10,7 +10,7 @@ SANDBOX_PORT = 8900
 
 
 def choose(wanted: int | None, *, preferred: int, option: str, avoid: int | None = None) -> int:
-    """Return the wanted port if it is free; without one the preferred, else any free port."""
+    """Return the wanted port, which must be free, or the preferred one, or else any free port."""
     if wanted:
         if wanted == avoid or not is_free(wanted):
             raise StackError(
@@ -25,14 +25,14 @@ def choose(wanted: int | None, *, preferred: int, option: str, avoid: int | None
     return port
 
 
-def said(preferred: int) -> str:
-    """Return what help says of a port that nobody has to give."""
+def help_text(preferred: int) -> str:
+    """Return the help text of an optional port."""
     return f"default: {preferred}, or any free one"
 
 
 def is_free(port: int) -> bool:
     with socket.socket() as listener:
-        # As servers do: connections that are merely fading away do not count.
+        # Like servers: ignore connections in TIME_WAIT.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((HOST, port))

@@ -1,4 +1,4 @@
-"""Whether a web server of the stack answers."""
+"""Probes of the stack's web servers."""
 
 import http.client
 
@@ -8,15 +8,15 @@ PROBE_SECONDS = 1.0
 
 
 def answers(port: int, *paths: str) -> bool:
-    """Tell whether every path answers without a server error."""
+    """Say whether every path answers without a server error."""
     return all(_status(port, path) < 500 for path in paths)
 
 
 def _status(port: int, path: str) -> int:
-    """Return the answer's status, 599 when there is none.
+    """Return the answer's status, 599 if there is none.
 
-    Outside DEBUG the application may answer a plain request from here by a redirect to https
-    or refuse the host name; a server that does that is up.
+    Without DEBUG the application may redirect to https or refuse the host name: such a server is
+    up.
     """
     connection = http.client.HTTPConnection(HOST, port, timeout=PROBE_SECONDS)
     try:

@@ -1,11 +1,11 @@
-"""What the kernel knows about processes: who is whose child, and which belong to a stack."""
+"""Processes in /proc: their children, and those that belong to a stack."""
 
 import os
 import signal
 from pathlib import Path
 
-# Every process of a stack carries its run folder in this variable and hands it down, so that
-# a later stack in the folder recognises what is left, whatever the process ids are by then.
+# Every process of a stack has its run folder in this variable, which its children inherit, so that
+# a later stack in the folder recognises leftovers independently of their process ids.
 MARK = "SAS_STACK_RUN"
 
 PROC = Path("/proc")
@@ -13,25 +13,25 @@ PROC = Path("/proc")
 
 def mark(run_dir: Path) -> dict[str, str]:
     """Return the environment variables by which ``marked`` recognises a process."""
-    # Servers that show a title of their own write it over their environment; the package
-    # setproctitle, which Celery and gunicorn use where it is installed, then leaves it alone.
+    # Process titles overwrite the environment; SPT_NOENV keeps setproctitle, which Celery and
+    # gunicorn use if it is installed, from doing that.
     return {MARK: str(run_dir), "SPT_NOENV": "1"}
 
 
 def children(pid: int) -> list[int]:
     """Return the process ids of ``pid``'s living children, oldest first."""
-    found: set[int] = set()
-    # The kernel lists children by the thread that made them.
+    pids: set[int] = set()
+    # The kernel lists children by the thread that started them.
     for listing in PROC.glob(f"{pid}/task/*/children"):
         try:
-            found.update(int(child) for child in listing.read_text().split())
+            pids.update(int(child) for child in listing.read_text().split())
         except OSError:  # the thread ended meanwhile
             continue
-    return sorted(found)
+    return sorted(pids)
 
 
 def marked(run_dir: Path) -> list[int]:
-    """Return the process ids that a stack in ``run_dir`` started, this process left out."""
+    """Return the ids of processes that a stack in ``run_dir`` started, without this process."""
     pids = (int(folder.name) for folder in PROC.glob("[0-9]*"))
     return [pid for pid in pids if pid != os.getpid() and _is_marked(pid, run_dir)]
 
@@ -39,12 +39,12 @@ def marked(run_dir: Path) -> list[int]:
 def kill_marked(pid: int, run_dir: Path) -> bool:
     """Kill a process that a stack in ``run_dir`` started, as a crash would.
 
-    False, with nothing done, where it has ended, is another's, or the system does not say whose.
+    False, with nothing done, if it has ended, is not the stack's, or cannot be identified here.
     """
     if not hasattr(os, "pidfd_open"):
         return False
     try:
-        # Held from before the look at it, so that nobody else can come to have its id.
+        # Opened before the check, so that the id cannot be reused by another process.
         handle = os.pidfd_open(pid)
     except OSError:  # it has ended
         return False

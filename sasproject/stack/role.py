@@ -1,4 +1,4 @@
-"""A role: what one process of the stack runs, when it is ready and how it is ended."""
+"""A role: the command of one process of the stack, when it is ready and how it is ended."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from pathlib import Path
 
 
 def answers() -> bool:
-    """The probe of a role that counts as ready as soon as it runs."""
+    """Probe a role that is ready as soon as it runs."""
     return True
 
 
 @dataclass(frozen=True)
 class Role:
-    """One kind of process to keep running."""
+    """A process to keep running."""
 
     name: str
     argv: tuple[str, ...]
@@ -20,11 +20,11 @@ class Role:
     """The whole environment of the process, not an addition to ours."""
     cwd: Path | None = None
     ready_line: str = ""
-    """Ready only after a line of output has held this text."""
+    """Ready only after a line of output has contained this text."""
     probe: Callable[[], bool] = answers
-    """Asked until it says yes; it must come back within a second or so."""
+    """Called until it returns True; each call must return within about a second."""
     first: bool = False
-    """Nothing listed after it starts before it is ready."""
+    """Later roles start only once it is ready."""
     stage: int = 0
     """Stages are ended in ascending order, all roles of one stage together."""
     grace: float = 20.0

@@ -1,4 +1,4 @@
-"""A role's output: every line to its log file, the last ones kept for an error message."""
+"""A role's output: every line goes to its log file, the last ones are kept for errors."""
 
 import logging
 from collections import deque
@@ -14,7 +14,7 @@ TAIL_LINES = 20
 
 
 class RoleLog:
-    """Takes the lines of one role, over all its restarts."""
+    """Logs the lines of one role, over all its restarts."""
 
     def __init__(self, role: str, folder: Path, console: Console) -> None:
         self.path = folder / f"{role}.log"
@@ -26,9 +26,9 @@ class RoleLog:
         )
 
     def drain(self, pipe: IO[bytes], watch: "LineWatch") -> None:
-        """Take lines until nobody holds the other end of ``pipe``."""
+        """Log lines until the other end of ``pipe`` is closed."""
         with pipe:
-            # A process that prints no line ends must not fill the memory.
+            # Bounded, so that output without line ends does not fill the memory.
             while raw := pipe.readline(LINE_BYTES):
                 line = raw.decode("utf-8", errors="replace").rstrip()
                 watch.look(line)
@@ -44,7 +44,7 @@ class RoleLog:
 
 
 class LineWatch:
-    """Notices the line by which a process says that it is ready."""
+    """Detects the line by which a process reports that it is ready."""
 
     def __init__(self, text: str) -> None:
         self._text = text

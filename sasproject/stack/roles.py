@@ -1,4 +1,4 @@
-"""The roles of this system: which processes make it up and how each is run."""
+"""The roles of this system: its processes and how each is run."""
 
 import hashlib
 import sys
@@ -16,12 +16,12 @@ from workers.celery.queues import agent_queues
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
 SCHEDULER_QUEUES = "sas.scheduler,sas.replies,sas.supervisor,sas.reports"
-#: Time its calls have to end when the stack ends; after that they are released.
+#: Time for a worker's calls to end when the stack ends; after that they are released.
 SHUTDOWN_SECONDS = "8"
 
 
 class Roles:
-    """Makes the roles, all with the same environment."""
+    """Creates the roles, all with the same environment."""
 
     def __init__(self, env: Mapping[str, str], run_dir: Path) -> None:
         self._env = env
@@ -56,13 +56,13 @@ class Roles:
             _python("-m", "celery", "-A", "sasproject", "beat", "--pidfile="),
             self._env,
             cwd=BASE_DIR,
-            # Printed right before it reads the schedule, whatever the log level.
+            # Printed just before it reads the schedule, whatever the log level.
             ready_line="LocalTime ->",
             stage=1,
         )
 
     def web(self, port: int) -> Role:
-        # The rest is in gunicorn.conf.py, as in production.
+        # Other options are in gunicorn.conf.py, as in production.
         options = {
             "--bind": f"{HOST}:{port}",
             "--graceful-timeout": "5",
@@ -117,7 +117,7 @@ class Roles:
             cwd=BASE_DIR,
             ready_line=READY_LINE,
             stage=stage,
-            # Time beyond that to hand the rest back.
+            # Further time to release the remaining calls.
             grace=float(env["SAS_SHUTDOWN_SECONDS"]) + 12,
         )
 

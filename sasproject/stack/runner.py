@@ -1,4 +1,4 @@
-"""Runs a list of roles until told to stop: start in order, watch, restart, end in order."""
+"""Runs a list of roles until it is stopped: starts, watches, restarts and ends them in order."""
 
 import os
 import threading
@@ -13,16 +13,16 @@ from sasproject.stack.role import Role
 
 LOOK_SECONDS = 0.2
 START_LOOK_SECONDS = 0.05
-# How often `stack.json` is compared with the children that roles make and end themselves.
+# How often `stack.json` is updated with the children that roles start and end themselves.
 REFRESH_SECONDS = 1.0
-# A role that dies this often before the stack was ever ready will not become so.
+# Deaths of a role before the stack is ready, after which the start fails.
 DEATHS_AT_START = 3
 
 
 class Runner:
-    """Keeps the roles running in a thread of its own; every public method is thread-safe.
+    """Keeps the roles running in a background thread; every public method is thread-safe.
 
-    One thread makes all processes and outlives them, see ``Child``.
+    That thread starts all processes and outlives them, see ``Child``.
     """
 
     def __init__(
@@ -46,15 +46,15 @@ class Runner:
         self._failure: StackError | None = None
         self._published: dict[str, list[int]] = {}
         self._refreshed = 0.0
-        # Plain attributes, because signal handlers set them: an Event's lock may be held by
-        # the very thread that the handler interrupts.
+        # Plain attributes, because signal handlers set them: the interrupted thread may hold the
+        # lock of an Event.
         self._stopping = False
         self._at_once = False
 
     def start(self) -> bool:
-        """Start every role; True once all are ready, False when stopped before.
+        """Start every role; True once all are ready, False if stopped before.
 
-        Raises ``StackError``, with everything ended, when a role does not come up.
+        Raises ``StackError``, with everything ended, if a role does not come up.
         """
         self._thread.start()
         self._settled.wait()
@@ -63,30 +63,30 @@ class Runner:
         return not self._done.is_set()
 
     def request_stop(self, *, at_once: bool = False) -> None:
-        """Begin to end everything; safe in a signal handler."""
+        """Request the end of everything; safe in a signal handler."""
         self._stopping = True
         self._at_once = self._at_once or at_once
 
     def stop(self, *, at_once: bool = False) -> None:
-        """End everything and wait for it; ``at_once`` leaves no time to finish work."""
+        """End everything and wait for it; ``at_once`` allows no time to finish work."""
         self.request_stop(at_once=at_once)
         if self._thread.ident is not None:
             self.wait()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the end; True when it has come.  Raises what brought it about."""
-        ended = self._done.wait(timeout)
-        if ended and self._failure is not None:
+        """Wait for the end; True if it has come.  Raises the ``StackError`` that caused it."""
+        has_ended = self._done.wait(timeout)
+        if has_ended and self._failure is not None:
             raise self._failure
-        return ended
+        return has_ended
 
     def pids(self, role: str) -> list[int]:
-        """Return the role's process ids now, its main process first; none while it is down."""
+        """Return the role's current process ids, main process first; none while it is down."""
         with self._lock:
             return self._keepers[role].pids()
 
     def kill(self, role: str) -> None:
-        """Kill the role's main process the hard way."""
+        """Kill the role's main process with SIGKILL."""
         with self._lock:
             self._keepers[role].kill()
 
@@ -121,7 +121,7 @@ class Runner:
         return self._until_ready(waiting, limit)
 
     def _until_ready(self, waiting: list[Keeper], limit: float) -> bool:
-        """Empty ``waiting`` as its roles become ready; False when stopped before."""
+        """Remove roles from ``waiting`` as they become ready; False if stopped before."""
         while not self._stopping:
             self._look()
             for keeper in [keeper for keeper in waiting if keeper.ready()]:
@@ -144,8 +144,8 @@ class Runner:
 
     def _look(self) -> None:
         with self._lock:
-            changed = [keeper.look() for keeper in self._keepers.values()]
-        if any(changed) or time.monotonic() - self._refreshed >= REFRESH_SECONDS:
+            changes = [keeper.look() for keeper in self._keepers.values()]
+        if any(changes) or time.monotonic() - self._refreshed >= REFRESH_SECONDS:
             self._publish()
 
     def _publish(self) -> None:
@@ -157,7 +157,7 @@ class Runner:
         try:
             self._folder.publish({"stack": [os.getpid()], **pids})
             self._published = pids
-        except OSError as error:  # a full disk must not end what still runs
+        except OSError as error:  # a full disk must not end running processes
             self._console.say(f"stack.json is out of date: {error}")
 
     def _bring_down(self) -> None:
@@ -177,16 +177,16 @@ class Runner:
         limit = time.monotonic() + max(keeper.role.grace for keeper in keepers)
         while not self._at_once and time.monotonic() < limit:
             with self._lock:
-                if all(keeper.ended() for keeper in keepers):
+                if all(keeper.has_ended() for keeper in keepers):
                     break
             time.sleep(START_LOOK_SECONDS)
         with self._lock:
             for keeper in keepers:
-                keeper.bury()
+                keeper.reap()
         self._publish()
 
 
-def _not_up(keeper: Keeper, what: str) -> StackError:
+def _not_up(keeper: Keeper, problem: str) -> StackError:
     return StackError(
-        f"{keeper.role.name} {what}; the end of {keeper.log.path}:\n{keeper.log.tail()}"
+        f"{keeper.role.name} {problem}; the end of {keeper.log.path}:\n{keeper.log.tail()}"
     )

@@ -1,4 +1,4 @@
-"""What pages of a demonstration have, and others do not."""
+"""Template tags for pages of a demonstration."""
 
 from django import template
 from django.conf import settings
@@ -8,5 +8,5 @@ register = template.Library()
 
 @register.simple_tag
 def has_fault_page() -> bool:
-    """Say whether there is a page that breaks things."""
+    """Say whether the fault page exists."""
     return bool(settings.FAULT_PAGE)

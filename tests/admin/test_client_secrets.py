@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from orders import tokens, webhooks
-from orders.admin.client_act import seen
+from orders.admin.client_act import version_of
 from orders.models import ApiClient, ApiToken
 from tests.admin.conftest import staff
 from tests.admin.test_clients import CASES, LIST, filled
@@ -132,14 +132,14 @@ def test_a_new_webhook_secret_is_shown_to_those_only_who_may_see_it(acme: ApiCli
     acme.refresh_from_db()
     first = acme.webhook_secret
     both = staff("bob", case.permission, "reveal_webhook_secret")
-    seen_now = {"seen": seen(acme)}
+    seen_now = {"seen": version_of(acme)}
     early = both.post(case.url(acme), filled(case, acme, **seen_now))
     assert early.status_code == 409
     assert "as was promised, until" in early.content.decode()
     assert webhooks.secrets_of("client:acme") == [first, old]
     ApiClient.objects.update(old_webhook_secret_until=timezone.now())
     acme.refresh_from_db()
-    seen_now = {"seen": seen(acme)}
+    seen_now = {"seen": version_of(acme)}
     second = shown(both.post(case.url(acme), filled(case, acme, **seen_now)))
 
     assert answer.status_code == 302

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from orders import tokens, webhooks
-from orders.admin.client_act import seen
+from orders.admin.client_act import version_of
 from orders.admin.client_acts import ACTS
 from orders.models import ApiClient, ApiToken
 from tests.admin.conftest import staff
@@ -81,7 +81,7 @@ def case(request: pytest.FixtureRequest, acme: ApiClient) -> Case:
 
 
 def filled(case: Case, client: ApiClient, **changes: Any) -> dict[str, Any]:
-    return {"reason": "They rang.", "seen": seen(client), **case.form, **changes}
+    return {"reason": "They rang.", "seen": version_of(client), **case.form, **changes}
 
 
 def rows() -> dict[str, Any]:

@@ -115,7 +115,7 @@ def test_every_place_says_the_same(
     assert text in json.loads(facts)["headline"]
     assert escape(text) in listed
     assert escape(text) in page
-    assert text in reading.shown(order).headline
+    assert text in reading.detail(order).headline
 
 
 def test_a_step_waits_for_what_has_not_ended(wire: Wire) -> None:
@@ -134,7 +134,7 @@ def test_a_submitter_is_not_told_who_holds_or_paused_something() -> None:
     inside = progress.snapshot(order.process_id).headline
     assert inside.startswith("Paused since ")
     assert "(by operator:ann: stocktaking)" in inside
-    shown = reading.shown(order)
+    shown = reading.detail(order)
     assert shown.headline.startswith("Paused since ")
     assert "ann" not in shown.model_dump_json()
     assert "stocktaking" not in shown.model_dump_json()

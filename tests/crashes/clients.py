@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from orders import tokens, webhooks
-from orders.admin.client_act import seen
+from orders.admin.client_act import version_of
 from orders.models import ApiClient, ApiToken, Product
 from tests.crashes.doors import acme, page
 from tests.crashes.scenario import Scenario, nothing
@@ -75,7 +75,7 @@ def _client_added(after: Aftermath) -> None:
 
 def _in_admin(wire: Wire) -> None:
     get_user_model().objects.create_superuser("ann", password="x")
-    page["seen"] = seen(acme(wire))
+    page["seen"] = version_of(acme(wire))
 
 
 def _post(url: str, **form: Any) -> int:

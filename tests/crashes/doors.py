@@ -61,7 +61,7 @@ class Inbox:
     def ack(self, message: Message) -> None:
         services().act(f"acked {message.tag}", "ack")
 
-    def is_trouble(self, error: BaseException) -> bool:
+    def is_broker_error(self, error: BaseException) -> bool:
         return False
 
     def close(self) -> None:

@@ -84,4 +84,4 @@ class FakeRun:
 
     @property
     def said(self) -> list[str]:
-        return [what for _, what in self.voice.said]
+        return [what for _, what in self.voice.messages]

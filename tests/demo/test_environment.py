@@ -152,4 +152,4 @@ def test_under_a_board_the_voice_only_remembers(capsys: pytest.CaptureFixture[st
     speaking.is_covered = True
     speaking.tell("kill -9 agents")
     assert capsys.readouterr().err == "stack: agents up\n"
-    assert [what for _, what in speaking.said] == ["agents up", "kill -9 agents"]
+    assert [what for _, what in speaking.messages] == ["agents up", "kill -9 agents"]

@@ -104,7 +104,7 @@ def test_a_second_q_cuts_the_wait_short() -> None:
     run = FakeRun()
     course = typing(run, "q")
     run.until = lambda condition, *_: (  # type: ignore[method-assign]
-        course._obey("q"),
+        course._handle("q"),
         condition(),
     )[1]
     course.end()

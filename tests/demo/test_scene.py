@@ -84,7 +84,7 @@ def test_what_was_pressed_stays_while_a_kill_has_claims_sent_again(run: Any) -> 
 
 def test_what_was_pressed_long_ago_gives_way(run: Any) -> None:
     made = order()
-    run.voice.said.append((timezone.now() - timedelta(minutes=1), "kill -9 agents"))
+    run.voice.messages.append((timezone.now() - timedelta(minutes=1), "kill -9 agents"))
     for _ in range(5):
         Journal.objects.create(
             process=made.process, event="failed", actor="t", at=timezone.now(), detail={}

@@ -115,7 +115,7 @@ def test_faults_are_summed_by_switch_without_those_of_an_earlier_run() -> None:
     ledgers = Ledgers(
         {}, {"payment": {"down": 2, "hang_rate": 1}, "billing": {"hang_rate": 4, "down": 0}}
     )
-    assert tally.struck(ledgers) == {"down": 2, "hang_rate": 5}
+    assert tally.strike_counts(ledgers) == {"down": 2, "hang_rate": 5}
     ledgers = Ledgers({service: [] for service in SERVICES}, ledgers.faults)
     found = count([], {}, ledgers=ledgers, faults_before={"hang_rate": 3})
     assert found.faults == {"down": 2, "hang_rate": 2}

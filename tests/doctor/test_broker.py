@@ -247,7 +247,7 @@ def test_redis_and_what_else_lies_in_its_database(redis: Broker) -> None:
     ],
 )
 def test_what_redis_may_lose(facts: dict[str, Any], found: list[str]) -> None:
-    assert bad(broker._of_redis(facts)) == found
+    assert bad(broker._redis_findings(facts)) == found
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_an_old_rabbitmq(version: str, level: str | None) -> None:
         {"transport": transport, "connection": type("Amqp", (), {"server_properties": facts})},
     )
 
-    levels = [str(one.level) for one in broker._of_server(connection)]
+    levels = [str(one.level) for one in broker._server_findings(connection)]
 
     assert levels == (["ok", level] if level else ["ok"])
 

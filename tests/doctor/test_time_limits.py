@@ -14,7 +14,7 @@ LIMITS = (
 
 
 def test_each_missing_limit_comes_with_the_line_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "_shown", lambda name: "0")
+    monkeypatch.setattr(database, "_setting", lambda name: "0")
 
     found = list(database.limits_what_hangs())
 

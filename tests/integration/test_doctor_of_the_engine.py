@@ -288,7 +288,7 @@ class TestFiles:
         )
         with override_settings(RUN_DIR=run):
             assert levels(files.disks_have_room()) == ["ok"]
-            monkeypatch.setattr(files, "_one_a_disk", dict.fromkeys)
+            monkeypatch.setattr(files, "_one_per_disk", dict.fromkeys)
             assert levels(files.disks_have_room()) == ["ok", "error", "warning"]
 
     def test_a_run_folder_that_is_not_there(self, tmp_path: Path) -> None:

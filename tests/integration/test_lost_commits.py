@@ -210,8 +210,8 @@ def test_the_doctor_warns_of_a_standby_that_confirms_nothing(
 ) -> None:
     assert list(probes.a_failover_loses_nothing()) == []
     monkeypatch.setattr(probes.dialect, "fetch", lambda statement: [(1,)])
-    monkeypatch.setattr(probes, "_shown", lambda name: "")
+    monkeypatch.setattr(probes, "_setting", lambda name: "")
     (found,) = probes.a_failover_loses_nothing()
     assert found.level == "warning"
-    monkeypatch.setattr(probes, "_shown", lambda name: "ANY 1 (*)")
+    monkeypatch.setattr(probes, "_setting", lambda name: "ANY 1 (*)")
     assert list(probes.a_failover_loses_nothing()) == []

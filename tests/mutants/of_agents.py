@@ -97,7 +97,7 @@ MUTANTS = (
     Mutant(
         "messages are cut by size",
         "workers/protocol/messages.py",
-        "if place > begin and total + size > MESSAGE_BYTES:",
+        "if i > begin and total + size > MESSAGE_BYTES:",
         "if False:",
         "Large payloads make one message that no broker takes.",
         ("tests/integration/test_message_sizes.py",),
@@ -178,8 +178,8 @@ MUTANTS = (
     Mutant(
         "a dead letter that comes again",
         "orders/dead_letters.py",
-        "first = _first(letter) if message.is_redelivered else None",
-        "first = None",
+        "duplicate = _find_duplicate(letter) if message.is_redelivered else None",
+        "duplicate = None",
         "A lost acknowledgement makes two dead letters of one message.",
         ("tests/queue_door/test_accepting.py",),
     ),
@@ -194,7 +194,7 @@ MUTANTS = (
     Mutant(
         "stock is reserved once",
         "orders/agents/stock.py",
-        "if taken.exists():",
+        "if reservations.exists():",
         "if False:",
         "A repeated call takes an order's lines out of stock again.",
         ("tests/integration/test_walk.py", _GUARDS),

@@ -279,7 +279,7 @@ MUTANTS = (
     Mutant(
         "two persons, in a job",
         "workers/desk/store/jobs.py",
-        "            two_persons.refuse_alone(locked, moves, job.actor, known)\n",
+        "            two_persons.refuse_alone(locked, moves, job.actor, worth)\n",
         "",
         "One operator refunds any sum through a job.",
         (_TWO,),

@@ -90,8 +90,8 @@ MUTANTS = (
     Mutant(
         "a broker's URL can be read",
         "sasproject/brokers.py",
-        "            parse_url(one)\n",
-        "            str(one)\n",
+        "            parse_url(part)\n",
+        "            str(part)\n",
         "The consumer tries a port that is no number for ever.",
         ("tests/stack/test_refusals.py::test_a_broker_s_url_that_cannot_be_read_is_refused",),
     ),
@@ -141,7 +141,7 @@ MUTANTS = (
     Mutant(
         "an outage is one line of the log",
         "sasproject/logs.py",
-        "db_connections.is_outage(one) or isinstance(one, BROKER_AWAY)",
+        "db_connections.is_outage(cause) or isinstance(cause, BROKER_AWAY)",
         "False",
         "A failover fills the log with tracebacks.",
         ("tests/acceptance/test_logs.py",),
@@ -157,7 +157,7 @@ MUTANTS = (
     Mutant(
         "a sender's dead letters are bounded",
         _LETTERS,
-        'found["count"] < MOST_OPEN and ',
+        'totals["count"] < MOST_OPEN and ',
         "",
         "One sender fills the table of dead letters.",
         _OF_LETTERS,
@@ -165,7 +165,7 @@ MUTANTS = (
     Mutant(
         "the bytes of a sender's dead letters are bounded",
         _LETTERS,
-        ' and (found["size"] or 0) < MOST_OPEN_BYTES',
+        ' and (totals["size"] or 0) < MOST_OPEN_BYTES',
         "",
         "One sender fills the disk with a few thousand large messages.",
         _OF_LETTERS,
@@ -205,8 +205,8 @@ MUTANTS = (
     Mutant(
         "those who are not proven share one turn",
         _TURNS,
-        "self._known.get(_shown(message), UNKNOWN)",
-        "_shown(message).hex()",
+        "self._known.get(_credential_digest(message), UNKNOWN)",
+        "_credential_digest(message).hex()",
         "A stranger with a thousand names has a thousand turns.",
         _OF_TURNS,
     ),
@@ -245,11 +245,11 @@ MUTANTS = (
     Mutant(
         "nothing is counted after a limit that is exceeded",
         _LIMITS,
-        "    for limit, subject in counted:\n"
+        "    for limit, subject in limits:\n"
         "        if _count(limit, subject, at) > limit.most:\n"
         "            return limit\n"
         "    return None\n",
-        "    counts = [(limit, _count(limit, subject, at)) for limit, subject in counted]\n"
+        "    counts = [(limit, _count(limit, subject, at)) for limit, subject in limits]\n"
         "    return next((limit for limit, count in counts if count > limit.most), None)\n",
         "Strangers make a row of every address they think of.",
         _OF_LIMITS,
@@ -273,7 +273,7 @@ MUTANTS = (
     Mutant(
         "a provider of webhooks has its minute",
         "workers/views/webhooks.py",
-        '        throttling.count(f"webhooks:{known.name}", known.per_minute)\n',
+        '        throttling.count(f"webhooks:{definition.name}", definition.per_minute)\n',
         "",
         "One service's storm takes all web processes.",
         ("tests/receiving/test_door.py",),
@@ -289,7 +289,7 @@ MUTANTS = (
     Mutant(
         "one client has half of the places to wait",
         "orders/api/waiting.py",
-        " and self._waiting[client.pk] < self._of_one",
+        " and self._waiting[client.pk] < self._per_client",
         "",
         "One client's waits leave no place for another's.",
         ("tests/api/test_waiting.py",),
@@ -332,7 +332,7 @@ MUTANTS = (
     Mutant(
         "an order is what its buyer saw",
         "orders/submission.py",
-        "agreed is not None and agreed != agreement(offered)",
+        "agreed is not None and agreed != agreement(offer)",
         "False",
         "A buyer agrees to one sum and is charged another.",
         (
@@ -358,7 +358,7 @@ MUTANTS = (
     Mutant(
         "figures are for who shows the token",
         "workers/desk/metrics/view.py",
-        '        return hmac.compare_digest(shown, f"Bearer {token}".encode())\n',
+        '        return hmac.compare_digest(header, f"Bearer {token}".encode())\n',
         "        return True\n",
         "Strangers read how many orders a shop has.",
         ("tests/integration/test_metrics.py",),

@@ -38,8 +38,8 @@ MUTANTS = (
     Mutant(
         "no incident names whom an order is for",
         _CAUSES,
-        "general(alert.mask.without(_said(alert), ANY), fault.code)",
-        "general(_said(alert), fault.code)",
+        "general(alert.mask.without(_failure_text(alert), ANY), fault.code)",
+        "general(_failure_text(alert), fault.code)",
         "A customer's name is sent to a chat.",
         _OF_CAUSES,
     ),
@@ -126,7 +126,7 @@ MUTANTS = (
     Mutant(
         "an alert raised anew takes the older one's place",
         _INCIDENTS,
-        "        _retire_older(sorted(still), at)\n",
+        "        _retire_older(sorted(locked), at)\n",
         "",
         "One order that failed twice counts as two.",
         _OF_INCIDENTS,
@@ -183,7 +183,7 @@ MUTANTS = (
     Mutant(
         "a route is told once",
         _ROUTING,
-        "events = {one.event for one in told}",
+        "events = {delivery.event for delivery in past}",
         "events: set[str] = set()",
         "Each sweep tells every route of every incident.",
         _OF_ROUTING,

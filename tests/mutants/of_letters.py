@@ -29,8 +29,8 @@ MUTANTS = (
     Mutant(
         "a replay answers nobody else's queue",
         _LETTERS,
-        'if client is not None and not reply_queues.belongs_to(client, kept.get("reply_to")):',
-        "if False:",
+        'and not reply_queues.belongs_to(client, properties.get("reply_to")):',
+        "and False:",
         "A stranger is told of a client's order.",
         _OF_LETTERS,
     ),
@@ -93,8 +93,8 @@ MUTANTS = (
     Mutant(
         "a group of open letters has open ones",
         _GROUPS,
-        "return DeadLetter.objects.filter(state=DeadLetter.State.OPEN, **one)",
-        "return DeadLetter.objects.filter(**one)",
+        "return DeadLetter.objects.filter(state=DeadLetter.State.OPEN, **letter)",
+        "return DeadLetter.objects.filter(**letter)",
         "What was discarded is dealt with once more.",
         _OF_GROUPS,
     ),

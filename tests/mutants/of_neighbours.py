@@ -24,7 +24,7 @@ MUTANTS = (
     Mutant(
         "a lock is not taken for a database that is away",
         "sasproject/refusals.py",
-        "if sqlstate(one) == _NO_LOCK:",
+        "if sqlstate(cause) == _NO_LOCK:",
         "if False:",
         "Who migrates behind a dump looks for a fault in DATABASE_URL.",
         ("tests/stack/test_refusals.py",),
@@ -176,15 +176,15 @@ MUTANTS = (
     Mutant(
         "an address that cannot be read is not the proxy's",
         "sasproject/visitors.py",
-        "    if (found := _network(last)) is None:",
-        '    if (found := _network(last) or _network(request.META["REMOTE_ADDR"])) is None:',
+        "    if (address := _network(last)) is None:",
+        '    if (address := _network(last) or _network(request.META["REMOTE_ADDR"])) is None:',
         "A stranger locks out everybody.",
         ("tests/admin/test_logins.py",),
     ),
     Mutant(
         "a port is no part of an address",
         "sasproject/visitors.py",
-        "        text = with_port[1] or with_port[2]",
+        "        text = match[1] or match[2]",
         "        pass",
         "Nobody is known by address behind a proxy that adds the port.",
         ("tests/admin/test_logins.py",),

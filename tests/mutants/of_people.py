@@ -380,8 +380,8 @@ MUTANTS = (
     Mutant(
         "what a dead letter hides is not searched",
         "orders/admin/dead_letter.py",
-        "        if not showing.may(request):\n            # What is masked",
-        "        if False:\n            # What is masked",
+        "        if not showing.may(request):\n            # Searching for",
+        "        if False:\n            # Searching for",
         "A name in a header is read letter by letter.",
         (f"{_ASKED}::test_what_a_dead_letter_hides_is_found_by_who_may_see_it",),
     ),

@@ -67,15 +67,15 @@ MUTANTS = (
     Mutant(
         "a share of processes is traced",
         "workers/runtime/tracing.py",
-        "    number = int(blake2b(found.encode(), digest_size=16).hexdigest(), 16)\n",
-        "    number = int(found, 16)\n",
+        "    number = int(blake2b(hex_id.encode(), digest_size=16).hexdigest(), 16)\n",
+        "    number = int(hex_id, 16)\n",
         "A sampler that keeps a quarter keeps none: each uid has the same first bits there.",
         (_TRACING,),
     ),
     Mutant(
         "what is not sampled is told as that",
         "workers/runtime/tracing.py",
-        "flags = trace.TraceFlags.SAMPLED if _is_sampled(found) else trace.TraceFlags.DEFAULT",
+        "flags = trace.TraceFlags.SAMPLED if _is_sampled(hex_id) else trace.TraceFlags.DEFAULT",
         "flags = trace.TraceFlags.SAMPLED",
         "Every process is traced, whatever the project's sampler says.",
         (_TRACING,),

@@ -143,7 +143,7 @@ def test_one_of_an_unproven_sender_is_replayed_by_who_stands_for_it(
     page = operator.get(f"{LIST}{letter.pk}/change/").content.decode()
     assert url in page
     asked = operator.get(url).content.decode()
-    assert "you stand for it" in asked
+    assert "you vouch for it" in asked
     assert 'name="unproven"' in asked
     refused = operator.post(url, {"reason": "known to us"})
     assert refused.status_code == 409

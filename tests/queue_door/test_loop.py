@@ -52,7 +52,7 @@ class Inbox:
     def ack(self, message: Message) -> None:
         self.acked.append(message.tag)
 
-    def is_trouble(self, error: BaseException) -> bool:
+    def is_broker_error(self, error: BaseException) -> bool:
         return isinstance(error, OSError)
 
     def close(self) -> None:

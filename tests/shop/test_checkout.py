@@ -155,7 +155,7 @@ def test_missing_fields_are_named_beside_them(buyer: Client) -> None:
     assert answer.status_code == 422
     assert re.search(r'id="id_name_error"><li>Please enter your name\.', text)
     assert re.search(r'id="id_email_error"><li>Enter a valid email address\.', text)
-    assert re.search(r'id="id_address_error"><li>Please enter where it shall go\.', text)
+    assert re.search(r'id="id_address_error"><li>Please enter the delivery address\.', text)
     assert 'href="#id_name"' in text
     assert f'value="{form["submission_key"]}"' in text
     assert count_rows() == (0, 0)

@@ -1,8 +1,8 @@
 """The desk's kinds of alerts.
 
-Each says here what it is called, how grave it is, what to do, what it says, and when its cause has
-ended: SQL about the alert ``a`` with its process ``p`` and step ``s``, if it has any, and the
-bounds ``c`` (``store.alert_resolution``).  Without, it closes when somebody acknowledges it.
+Each declares its title, severity, remedy, message, and when its cause has ended: SQL about the
+alert ``a`` with its process ``p`` and step ``s``, if it has any, and the bounds ``c``
+(``store.alert_resolution``).  An alert without that SQL closes when it is acknowledged.
 """
 
 from django.utils.translation import gettext_lazy as _

@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 class DeskConfig(AppConfig):
     name = "workers.desk"
     label = "desk"
-    # The migrations have it, whatever the project chooses for its own tables.
+    # As in the migrations, whatever the project chooses for its own tables.
     default_auto_field = "django.db.models.BigAutoField"
     verbose_name = _("Operators' desk")
 

@@ -1,6 +1,6 @@
-"""The desk's duties, by their leases, in the order in which they are performed.
+"""The desk's duties by lease, in the order in which they run.
 
-``workers.desk.apps`` loads them at start; Supervisor and Scheduler perform them and know none.
+``workers.desk.apps`` registers them at start; Supervisor and Scheduler run them and import none.
 """
 
 from workers.conf import sas
@@ -15,7 +15,7 @@ from workers.store.leases import HeldLease
 from workers.wire import dispatch
 
 
-# Before alerts are closed: each belongs to an incident, however soon it is over.
+# Before alerts are closed, so that each gets an incident, however soon it is over.
 @duty(leases.INCIDENT_COLLECTION, When.SWEEP, before=ALERT_CLOSING)
 def collect_incidents(lease: HeldLease) -> None:
     while incidents.collect() >= incidents.PORTION and lease.renew():

@@ -1,4 +1,4 @@
-"""What a worker's login must be allowed on the desk's tables."""
+"""The rights that a worker's login needs on the desk's tables."""
 
 from workers.checks.grants import ALL, KEPT, NEEDED
 

@@ -1,4 +1,4 @@
-"""What the desk keeps of a person: notes, and Django's own log.  Its views keep no search."""
+"""Personal data on the desk: notes, and Django's own log.  Saved views keep no search."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from workers.models import Alert, Process, Sink, UndoRequest
 
 
 class Notes(PersonalRows):
-    """Notes on processes, without the person's values; those on incidents that name an address."""
+    """Notes on processes lose the person's values; those on incidents with the address go."""
 
     name = "notes"
 
@@ -25,22 +25,22 @@ class Notes(PersonalRows):
             Note.objects.filter(pk=note.pk).update(text=hide(note.text))
 
     def of_person(self, email: str) -> list[dict[str, Any]]:
-        return _facts(_on_incidents(email))
+        return _facts(_incident_notes(email))
 
     def erase_of_person(self, email: str) -> int:
-        return _on_incidents(email).delete()[0]
+        return _incident_notes(email).delete()[0]
 
 
 def _facts(notes: QuerySet[Note]) -> list[dict[str, Any]]:
     return [{"at": note.at, "text": note.text} for note in notes]
 
 
-def _on_incidents(email: str) -> QuerySet[Note]:
+def _incident_notes(email: str) -> QuerySet[Note]:
     return Note.objects.filter(process=None, text__icontains=email)
 
 
 class AdminLog(PersonalRows):
-    """Django's log of what was done in the admin, which has the reasons as they were given."""
+    """Django's log of admin actions, which quotes the reasons as entered."""
 
     name = "admin log"
 

@@ -1,4 +1,4 @@
-"""What the desk keeps for how long."""
+"""How long the desk keeps its rows."""
 
 from workers.desk.store import old_rows
 from workers.operate.retention import of_tables, register
@@ -15,7 +15,7 @@ for _pruner in (
         "figures of minutes and hours, each as long as its span is kept",
         *old_rows.FIGURES,
     ),
-    # After their deliveries, which have them in their rows, as the engine's alerts have.
+    # After their deliveries and the engine's alerts, which refer to them.
     of_tables("incidents", "incidents resolved long ago, with their notes", old_rows.INCIDENTS),
 ):
     register(_pruner)

@@ -1,11 +1,11 @@
-"""Where the desk's own rows stand: deliveries, jobs with their items, and spans of figures."""
+"""States of the desk's own rows: deliveries, jobs with their items, and spans of figures."""
 
 from django.db.models import IntegerChoices, TextChoices
 from django.utils.translation import gettext_lazy as _
 
 
 class DeliveryEvent(TextChoices):
-    """What a route is told of an incident."""
+    """What a delivery tells a route of an incident."""
 
     OPENED = "opened", _("opened")
     REPEAT = "repeat", _("repeated")
@@ -17,19 +17,19 @@ class DeliveryEvent(TextChoices):
 
 
 class DeliveryState(TextChoices):
-    """Where a delivery, one thing that a route is told, stands."""
+    """State of a delivery: one notice to one route."""
 
     DUE = "due", _("due")
     DELIVERED = "delivered", _("delivered")
     FAILED = "failed", _("given up")
-    #: Told by a digest, which is a delivery of its own.
+    #: Sent as part of a digest, which is a delivery of its own.
     GATHERED = "gathered", _("in a digest")
 
 
 class JobState(TextChoices):
-    """Where a job stands."""
+    """State of a job."""
 
-    #: Its set is being written: nothing is acted on yet.
+    #: Its items are being written; none is acted on yet.
     PLANNED = "planned", _("planned")
     RUNNING = "running", _("running")
     PAUSED = "paused", _("paused")
@@ -39,7 +39,7 @@ class JobState(TextChoices):
 
 
 class ItemState(TextChoices):
-    """What a job has done to one process."""
+    """Result of a job for one process."""
 
     WAITING = "waiting", _("not worked yet")
     LANDED = "landed", _("changed")
@@ -47,7 +47,7 @@ class ItemState(TextChoices):
 
 
 class Span(IntegerChoices):
-    """How many seconds a row of figures stands for."""
+    """Seconds that a row of figures covers."""
 
     EVER = 0, _("all time")
     MINUTE = 60, _("minute")

@@ -8,7 +8,7 @@ from workers.desk.operate import examinations, health, jobs, releases
 from workers.wire.dispatch import SCHEDULER_QUEUE
 from workers.wire.queue_drain import waiting
 
-#: After so long a child that hangs over a probe is ended; a round ends itself long before.
+#: Time after which a child process that hangs in a probe is killed; a round ends long before.
 EXAMINE_SECONDS = 120
 
 
@@ -16,7 +16,7 @@ EXAMINE_SECONDS = 120
 def run_jobs() -> None:
     """Jobs: act on the next processes, for a second at most.
 
-    What is left then is another message's: whatever else waits in the queue comes in between.
+    The rest is left to another message, so that other messages in the queue come in between.
     """
     with left_to_the_next(), waiting(SCHEDULER_QUEUE, wake_ups.RUN_JOBS.task, 1000) as take:
         take()
@@ -27,20 +27,20 @@ def run_jobs() -> None:
 def keep_health() -> None:
     """Health: roll minutes up for a few seconds at most; ask for a doctor run if one is due.
 
-    What is left then is another message's.
+    The rest is left to another message.
     """
     with left_to_the_next():
-        # First: what the doctor looks at does not depend on figures.
+        # First, because the doctor does not depend on figures.
         if examinations.is_due():
             wake_ups.EXAMINE.send()
-        done = health.run()
+        result = health.run()
         releases.note_own()
-        if done is not None and done.is_behind:
+        if result is not None and result.is_behind:
             wake_ups.KEEP_HEALTH.send()
 
 
 @shared_task(name=wake_ups.EXAMINE.task, time_limit=EXAMINE_SECONDS, **HELD)
 def examine() -> None:
-    """Doctor: look over the installation and keep what is found; see ``doctor.rounds``."""
+    """Doctor: examine the installation and store the findings; see ``doctor.rounds``."""
     with left_to_the_next():
         examinations.run()

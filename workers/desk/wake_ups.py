@@ -1,16 +1,16 @@
-"""The desk's wake-ups: what asks for its work, which timers ask for, too."""
+"""The desk's wake-ups: messages that ask for work at once; a timer asks for it, too."""
 
 from workers.wire import wake_ups
 from workers.wire.dispatch import REPORTS_QUEUE, SCHEDULER_QUEUE, WakeUp
 
-#: A slice of the work of jobs; else the poll asks.
+#: Asks for a slice of job work; the poll asks, too.
 RUN_JOBS = WakeUp("workers.run_jobs", SCHEDULER_QUEUE, 0.05)
-#: A round of the figures; else the sweep asks.
+#: Asks for a round of figures; the sweep asks, too.
 KEEP_HEALTH = WakeUp("workers.keep_health", REPORTS_QUEUE)
-#: A round of the doctor; else the next round of the figures asks.
+#: Asks for a round of the doctor; the next round of figures asks, too.
 EXAMINE = WakeUp("workers.examine", REPORTS_QUEUE)
 
 
 def wake_job_runner() -> None:
-    """Ask for the work of jobs once this transaction is committed."""
+    """Ask for job work once this transaction is committed."""
     wake_ups.on_commit(RUN_JOBS.later)

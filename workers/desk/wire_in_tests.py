@@ -1,4 +1,4 @@
-"""What the desk adds to the wire of tests: its tasks, and what routes are sent."""
+"""The desk's part of the test wire: its tasks, and the messages to routes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +15,6 @@ from workers.testing.wire import Wire, extend_wire
 def _extend(wire: Wire) -> Iterator[None]:
     wire.tasks[wake_ups.RUN_JOBS.task] = jobs.run
     wire.not_carried |= {wake_ups.KEEP_HEALTH.task, wake_ups.EXAMINE.task}
-    told = dict.fromkeys(senders, wire.told_of_incidents.append)
-    with mock.patch.dict(senders, told):
+    recorders = dict.fromkeys(senders, wire.told_of_incidents.append)
+    with mock.patch.dict(senders, recorders):
         yield

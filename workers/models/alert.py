@@ -1,4 +1,4 @@
-"""What operators are told."""
+"""Alerts to operators."""
 
 from django.conf import settings
 from django.db import models
@@ -11,12 +11,12 @@ from workers.models.step import Step
 
 
 class Alert(models.Model):
-    """A message to an operator: one per cause, until somebody takes note or the cause ends."""
+    """A message to operators: one per cause, until somebody acknowledges it or the cause ends."""
 
     cause = models.CharField(max_length=200)
     code = models.CharField(max_length=60)
-    #: Parameters of its text, which is made when it is read; null = an earlier version raised it,
-    #: as ``message``.
+    #: Parameters of its text, which is composed when it is read; null = an earlier version raised
+    #: it with a ``message``.
     params = models.JSONField(null=True)
     message = models.TextField(blank=True)
     process = models.ForeignKey(Process, null=True, on_delete=models.CASCADE, related_name="alerts")
@@ -36,7 +36,7 @@ class Alert(models.Model):
     incident = models.ForeignKey(
         Incident, null=True, on_delete=models.SET_NULL, related_name="alerts", db_index=False
     )
-    #: What its process was worth, by the application's word then; null = unknown.
+    #: The worth of its process, as the application stated it then; null = unknown.
     money = models.DecimalField(max_digits=16, decimal_places=2, null=True)
 
     class Meta:
@@ -50,11 +50,11 @@ class Alert(models.Model):
             )
         ]
         indexes = [
-            # Looked at again until the cause has ended.
+            # Checked again until the cause has ended.
             models.Index(
                 name="alert_unresolved_idx", fields=["id"], condition=Q(resolved_at__isnull=True)
             ),
-            # Not looked at by the sweep yet.
+            # Not collected by the sweep yet.
             models.Index(
                 name="alert_uncollected_idx",
                 fields=["id"],
@@ -78,7 +78,7 @@ class Alert(models.Model):
         ]
 
     def __str__(self) -> str:
-        # The admin's log keeps it: what the message says of somebody must not stay there.
+        # The admin's log stores this text, so it must not have personal data of the message.
         return f"alert {self.pk}, {self.code}"
 
     @property

@@ -11,8 +11,8 @@ from workers.states import IncidentState
 class Incident(models.Model):
     """One cause with its alerts: there is one per key until it is resolved.
 
-    Only the desk writes it.  The engine has the table because its alerts refer to it, and are
-    there without the desk, too.
+    Only the desk writes it.  The engine has the table because its alerts, which exist without the
+    desk, refer to it.
 
     Its title is a code with parameters and is put into words when it is read.
     """
@@ -20,10 +20,10 @@ class Incident(models.Model):
     key = models.CharField(max_length=100)
     #: What the cause concerns: failure, agent, duty, definition, submitter or other.
     kind = models.CharField(max_length=20)
-    #: The code of its alerts, which says what to do; and the parameters of its title.
+    #: The code of its alerts, which determines the remedy; and the parameters of its title.
     code = models.CharField(max_length=60)
     params = models.JSONField(default=dict)
-    #: 1 = nothing moves until somebody acts; 2 = some processes do not; 3 = to be known.
+    #: 1 = nothing moves until somebody acts; 2 = some processes do not move; 3 = for information.
     severity = models.PositiveSmallIntegerField()
     state = models.CharField(
         max_length=20, choices=IncidentState.choices, default=IncidentState.OPEN
@@ -31,7 +31,7 @@ class Incident(models.Model):
     opened_at = models.DateTimeField()
     #: When its newest alert was raised.
     last_at = models.DateTimeField()
-    #: Its alerts whose cause lasts, counted by the sweep; and all it ever had.
+    #: Its unresolved alerts, counted by the sweep; and all it ever had.
     members = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField(default=0)
     #: What the members are worth; null = unknown.
@@ -81,9 +81,9 @@ class Incident(models.Model):
                 fields=["severity", "opened_at"],
                 condition=Q(resolved_at__isnull=True),
             ),
-            # The list: what is not resolved first.
+            # The list: unresolved incidents first.
             models.Index(name="incident_list_idx", fields=["-resolved_at", "-last_at", "-id"]),
-            # What may be opened again, or pruned one day.
+            # Incidents that may be reopened.
             models.Index(
                 name="incident_resolved_idx",
                 fields=["key", "resolved_at"],

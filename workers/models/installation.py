@@ -1,4 +1,4 @@
-"""Which installation this database is of."""
+"""The installation that this database belongs to."""
 
 from uuid import uuid4
 
@@ -6,18 +6,18 @@ from django.db import models
 
 
 class Installation(models.Model):
-    """The one row that ``migrate`` makes: its id is in every message, so that no other takes it.
+    """The one row, made by ``migrate``: its id is in every message, so that no other takes it.
 
-    The rest says where the database was when it was last looked at (PostgreSQL): another server,
-    another database or another timeline may lack commits that this one had.
+    The other columns say where the database was at the last check (PostgreSQL): another server,
+    database or timeline may lack commits that this one had.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid4)
     made_at = models.DateTimeField()
-    #: The server's identifier and the database's number there; empty: not looked at yet.
+    #: The server's identifier and the database's number there; empty: not checked yet.
     place = models.CharField(max_length=60, blank=True, default="")
     timeline = models.BigIntegerField(null=True)
-    #: A commit was confirmed by a standby before it counted: a promotion loses none.
+    #: Commits waited for a standby's confirm: a promotion loses none.
     is_synchronous = models.BooleanField(default=False)
     looked_at = models.DateTimeField(null=True)
 

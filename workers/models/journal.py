@@ -1,4 +1,4 @@
-"""What happened."""
+"""The journal: what happened to processes, and what operators did."""
 
 from typing import ClassVar
 
@@ -12,15 +12,15 @@ from workers.models.process import Process
 from workers.models.step import Step
 from workers.states import PEOPLE
 
-#: Selects what people did.  Written so that no parameter of it has a ``%``, which an
-#: index would keep doubled.
+#: Selects acts of people.  Written without a ``%`` in any parameter, which an index would store
+#: doubled.
 BY_PEOPLE = Q(Exact(Left("actor", len(PEOPLE)), Value(PEOPLE)))
 
 
 class Journal(models.Model):
     """What happened to a process, append-only, written with the change itself.
 
-    What operators do to an agent or to everything at once has no process.
+    Acts of operators on an agent, or on everything at once, have no process.
     """
 
     # No database constraint: it would lock and re-read the process row, already locked by
@@ -41,8 +41,8 @@ class Journal(models.Model):
         db_constraint=False,
         db_index=False,
     )
-    #: Gap-free number among the rows the submitter may see; null for the others.  Given out with
-    #: the process, whose last one is a condition of that write; among these rows it grows with id.
+    #: Gap-free number among the rows the submitter may see; null for the others.  Assigned with the
+    #: process, whose last number is a condition of that write; among these rows it rises with id.
     sequence = models.PositiveIntegerField(null=True)
     event = models.CharField(max_length=40)
     before = models.CharField(max_length=20, null=True)  # noqa: DJ001 (null = no state changed)
@@ -69,7 +69,7 @@ class Journal(models.Model):
             models.Index(
                 name="journal_expired_idx", fields=["process"], condition=Q(event="expired")
             ),
-            # What people did, in the order of time; with all that the audit is filtered by.
+            # Acts of people in order of time, with all columns that the audit filters by.
             models.Index(
                 name="journal_people_idx",
                 fields=["at", "id", "actor", "event", "step"],

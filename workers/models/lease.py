@@ -1,10 +1,10 @@
-"""Who performs a periodic duty."""
+"""Leases of periodic duties."""
 
 from django.db import models
 
 
 class Lease(models.Model):
-    """Who performs a periodic duty just now, and when it was last performed."""
+    """The present holder of a periodic duty, and when the duty was last performed."""
 
     name = models.CharField(max_length=50, primary_key=True)
     holder = models.CharField(max_length=200, null=True)  # noqa: DJ001 (null = free)

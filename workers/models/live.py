@@ -10,9 +10,9 @@ from workers.states import LIVE_STEP_STATES, StepState
 class LiveStep(models.Model):
     """The columns of a pending, processing or failed step by which it is found.
 
-    The database keeps it in step with the step by triggers (``migrations._live_steps``), in the
-    same transaction, whoever writes the step.  All that finds steps by their state asks here, so
-    that the steps need no such index and their changes touch none (HOT).
+    Triggers keep it equal to the step (``migrations._live_steps``), in the same transaction,
+    whatever writes the step.  Every search for steps by state reads this table, so that steps need
+    no such index and their changes touch none (HOT).
     """
 
     step = models.OneToOneField(
@@ -24,7 +24,7 @@ class LiveStep(models.Model):
     )
     turn = models.DateTimeField()
     not_before = models.DateTimeField(null=True)
-    #: Until then its claim neither expires nor counts as lost; null unless processing.
+    #: Before this, its claim neither expires nor counts as lost; null unless processing.
     look_at = models.DateTimeField(null=True)
     #: It waits for an answer from outside, and takes up no room.
     is_deferred = models.BooleanField()

@@ -35,9 +35,10 @@ class Process(models.Model):
     outcome = models.CharField(max_length=20, null=True)  # noqa: DJ001 (null = not undone)
     #: Number of the last journal row that the submitter may see: gap-free per process.
     sequence = models.PositiveIntegerField(default=0)
-    #: A step left its policy to the Scheduler: set by the Supervisor, cleared when carried out.
+    #: A step needs its failure policy from the Scheduler: set by the Supervisor, cleared once
+    #: carried out.
     needs_decision = models.BooleanField(default=False)
-    #: Whose process it is, for fairness among submitters; empty = no one's.
+    #: The submitter it belongs to, for fairness among submitters; empty = none.
     lane = models.CharField(max_length=200, default="", db_default="")
     #: Its place in every queue: the instant at which it counts as submitted.
     turn = models.DateTimeField(default=timezone.now, db_default=Now())
@@ -107,7 +108,7 @@ class Process(models.Model):
             ),
         ]
         indexes = [
-            # Subjects that are equal, or begin alike.
+            # Searches by subject, whole or by its beginning.
             models.Index(
                 name="process_subject_idx",
                 fields=["subject"],
@@ -141,13 +142,13 @@ class Process(models.Model):
                 fields=["paused_at"],
                 condition=Q(paused_at__isnull=False, finished_at__isnull=True),
             ),
-            # What may be pruned one day, the oldest first.
+            # Processes whose journal may be pruned, the oldest first.
             models.Index(
                 name="process_prunable_idx",
                 fields=["finished_at"],
                 condition=Q(finished_at__isnull=False, pruned_at__isnull=True),
             ),
-            # What may go itself.
+            # Processes that may be deleted.
             models.Index(
                 name="process_pruned_idx",
                 fields=["finished_at"],

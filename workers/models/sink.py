@@ -1,4 +1,4 @@
-"""Where a submitter is told about a process."""
+"""The receivers that are told about processes."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -8,10 +8,10 @@ from workers.models.process import Process
 
 
 class Sink(models.Model):
-    """One place that is told of one process: a private reply queue, or a webhook.
+    """One receiver that is told of one process: a private reply queue, or a webhook.
 
-    ``cursor`` is the sequence number of the last journal row it was told of: the relay sends
-    what comes after, in order, at least once.
+    ``cursor`` is the sequence number of the last journal row it was told of: the relay sends the
+    later rows, in order, at least once.
     """
 
     process = models.ForeignKey(Process, on_delete=models.CASCADE, related_name="sinks")
@@ -22,14 +22,14 @@ class Sink(models.Model):
     owner = models.CharField(max_length=100, blank=True)
     correlation_id = models.CharField(max_length=200, blank=True)
     cursor = models.PositiveIntegerField(default=0)
-    #: Sequence number of the last row there is to tell, set with that row: a sink that knows
-    #: everything is in no index, so that a poll costs the same however many of them wait.
+    #: Sequence number of the last row to tell, set with that row: a sink that was told everything
+    #: is in no index, so that a poll costs the same however many there are.
     last = models.PositiveIntegerField(default=0)
     #: open, ended (told of everything), or undeliverable.
     state = models.CharField(max_length=20, default="open")
     #: Failed tries in a row.
     tries = models.PositiveIntegerField(default=0)
-    #: Nobody else sends before this: the end of a backoff, or of a relay's claim.
+    #: No relay sends before this: the end of a backoff, or of another relay's claim.
     next_try_at = models.DateTimeField()
     #: Why the last try failed: a code of ``delivery_problems`` with its parameters.
     problem = models.JSONField(null=True)

@@ -12,7 +12,7 @@ from workers.states import StepState
 class Step(models.Model):
     """One unit of a process: a call of one agent.
 
-    What it needs to run was copied from the step spec when the row was made; code only
+    All that it needs to run was copied from the step spec when the row was made; code only
     resolves the names of callables.
     """
 
@@ -34,14 +34,14 @@ class Step(models.Model):
         "self", null=True, on_delete=models.CASCADE, related_name="+", db_index=False
     )
     is_optional = models.BooleanField(default=False)
-    #: What follows when it failed for good: error, compensate, wait or ask.
+    #: Policy after it has failed for good: error, compensate, wait or ask.
     on_failure = models.CharField(max_length=20, default="error")
     wait_seconds = models.PositiveIntegerField(default=0)
     #: Time between its predecessors' end and its own beginning.
     delay_seconds = models.PositiveIntegerField(default=0, db_default=0)
-    #: Once it is ready, the definition is asked whether and from when on it is to be done.
+    #: Once it is ready, the definition decides whether it is done, and from when on.
     is_judged = models.BooleanField(default=False, db_default=False)
-    #: What may be done when nobody knows whether a call had its effect.
+    #: Decides what may be done when it is unknown whether a call had its effect.
     effect = models.CharField(max_length=20, default="idempotent", db_default="idempotent")
     #: How long the service remembers the key; null = for good.
     key_retention_seconds = models.PositiveIntegerField(null=True)
@@ -75,13 +75,13 @@ class Step(models.Model):
     failure_count = models.PositiveSmallIntegerField(default=0)
     #: Answers that said that the service could not be reached; they use up no attempt.
     unavailable_count = models.PositiveIntegerField(default=0)
-    #: How often the present claim was sent again because nobody started it.
+    #: How often the present claim was sent again because no worker had started it.
     lost_count = models.PositiveIntegerField(default=0)
     #: Not claimed before this instant.
     not_before = models.DateTimeField(null=True)
     #: Orders the claims of one agent: the process's turn.
     turn = models.DateTimeField(default=timezone.now, db_default=Now())
-    #: First start since the attempts were given (back).
+    #: First start since the step got its attempts, at first or again.
     began_at = models.DateTimeField(null=True)
     #: First start with the present idempotency key.
     key_used_at = models.DateTimeField(null=True)
@@ -89,7 +89,7 @@ class Step(models.Model):
     may_have_effect = models.BooleanField(default=False)
     #: An earlier claim ended, and it is unknown whether it had its effect.
     is_in_doubt = models.BooleanField(default=False)
-    #: A person did it, or says that it happened: no service can undo that.
+    #: A person did it, or stated that it happened: no service can undo that.
     is_by_hand = models.BooleanField(default=False, db_default=False)
     #: Given to the remote service with every call of this step until its effect is undone.  It
     #: begins with the uid of the process and has the step's position: no two steps have the same.
@@ -156,7 +156,7 @@ class Step(models.Model):
             ),
         ]
         indexes = [
-            # The database looks for what undoes a step that is deleted.
+            # When a step is deleted, the database looks for the step that undoes it.
             models.Index(
                 name="step_undoes_idx", fields=["undoes"], condition=Q(undoes__isnull=False)
             ),

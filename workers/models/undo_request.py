@@ -22,9 +22,9 @@ class UndoRequest(models.Model):
         default=UndoRequestState.WAITING,
         db_default="waiting",
     )
-    #: What else the verb takes: a result, an answer, changes of the input.
+    #: Further arguments of the verb: a result, an answer, changes of the input.
     given = models.JSONField(default=dict, db_default=Value({}, models.JSONField()))
-    #: Names of what it would move, at the time of asking: undo steps in order, steps that it
+    #: What it would move at the time of the request: names of undo steps in order, of steps that it
     #: ends, or paths of the input.
     undo = models.JSONField()
     #: The process's sequence number then: a process that has moved since is not changed.
@@ -34,7 +34,7 @@ class UndoRequest(models.Model):
     asked_by = models.CharField(max_length=200)
     reason = models.TextField()
     asked_at = models.DateTimeField()
-    #: Who approved or declined it, or tried to too late; empty = nobody yet.
+    #: Actor who approved or declined it, or tried to too late; empty = not decided yet.
     decided_by = models.CharField(max_length=200, blank=True, default="", db_default="")
     comment = models.TextField(blank=True, default="", db_default="")
     decided_at = models.DateTimeField(null=True)

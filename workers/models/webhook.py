@@ -1,4 +1,4 @@
-"""Which webhooks have been taken."""
+"""Webhooks that were received."""
 
 from django.db import models
 

@@ -1,4 +1,4 @@
-"""Which workers are alive, and for how many calls they have room."""
+"""Live workers, and the number of calls they have room for."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from django.db import models
 class Worker(models.Model):
     """One run of a Celery worker, as its parent process last reported it.
 
-    A worker that ends well deletes its row.  One that is not seen for ``SEEN_SECONDS`` has no room.
+    A worker that ends properly deletes its row.  One not seen for ``SEEN_SECONDS`` has no room.
     """
 
     run = models.CharField(max_length=20, primary_key=True)

@@ -1,7 +1,7 @@
 """Callback tokens: an idempotency key, signed.
 
-Made with Django's ``SECRET_KEY``; keys in ``SECRET_KEY_FALLBACKS`` are still taken, so a
-rotation leaves tokens good that are on their way.
+Signed with Django's ``SECRET_KEY``; keys in ``SECRET_KEY_FALLBACKS`` are still accepted, so a
+rotation leaves outstanding tokens valid.
 """
 
 from django.core import signing

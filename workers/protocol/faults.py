@@ -19,7 +19,7 @@ MAX_RETRY_AFTER_SECONDS = 86_400.0
 class FaultRecord(msgspec.Struct, frozen=True):
     """Why a step has no result.  Unset fields are not written.
 
-    Newer code may say more, which older code leaves unread.
+    Newer code may write more fields, which older code ignores.
     """
 
     kind: str = ""
@@ -41,7 +41,7 @@ class FaultRecord(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, fault: Fault, *, is_proof: bool = False) -> "FaultRecord":
-        """Return what an agent raised, cut to size; ``is_proof``: nothing happened."""
+        """Return the record of an agent's fault, cut to size; ``is_proof``: nothing happened."""
         return cls(
             fault.kind,
             storable_text.storable(fault.code)[:60],
@@ -53,13 +53,13 @@ class FaultRecord(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_error(cls, kind: str, code: str, error: Exception) -> "FaultRecord":
-        """Return what an application's code raised before any call, where it may not raise."""
+        """Return the record of an unexpected error of an application's code before any call."""
         text = storable_text.storable(in_a_line(error))
         return cls(kind, code, text[:500], no_effect=True)
 
     @classmethod
     def from_json(cls, value: Any) -> "FaultRecord | None":
-        """Return the fault of a row, if any; of a value that this code did not write, its text."""
+        """Return the fault of a row, if any; for a value of another format, its text."""
         if value is None:
             return None
         try:
@@ -72,7 +72,7 @@ class FaultRecord(msgspec.Struct, frozen=True):
         return body
 
     def noted(self, now: datetime) -> "FaultRecord":
-        """Return it as it is stored on a step."""
+        """Return it with its time, as stored on a step."""
         return msgspec.structs.replace(self, at=text_of(now))
 
 

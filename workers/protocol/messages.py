@@ -1,7 +1,7 @@
 """The wire format between Scheduler and Agents: frozen values, versioned, to and from JSON.
 
-A message is a hint.  Whoever receives one asks the state store whether its claim still
-holds before doing anything.
+A message is a hint.  Its receiver asks the state store whether its claim still holds before
+doing anything.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from workers.runtime import storable_text
 from workers.runtime.json_text import encode_document
 
 VERSION = 1
-#: Raised by reading a message; a lone surrogate in a name is not an error of types.
+#: Raised by a message that cannot be read; a lone surrogate in a name is not an error of types.
 _NO_MESSAGE = (msgspec.ValidationError, UnicodeError)
 
 
@@ -25,7 +25,7 @@ class Request(msgspec.Struct, frozen=True):
     """One claim as its agent sees it.
 
     ``key`` is the idempotency key for the remote service, the same at every attempt.  Newer code
-    may say more, which older code leaves unread.
+    may send more fields, which older code ignores.
     """
 
     step_id: int
@@ -83,7 +83,7 @@ class Bundle(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """An agent's answer to one claim: a result, a fault, or that somebody else answers later."""
+    """An agent's reply to one claim: a result, a fault, or that the answer comes later."""
 
     step_id: int
     claim_id: UUID
@@ -105,8 +105,8 @@ class Reply(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_fault(cls, request: Request, fault: Fault, *, is_proof: bool = False) -> "Reply":
-        said = FaultRecord.of(fault, is_proof=is_proof)
-        return cls(request.step_id, request.claim_id, request.attempt, fault=said)
+        record = FaultRecord.of(fault, is_proof=is_proof)
+        return cls(request.step_id, request.claim_id, request.attempt, fault=record)
 
     def to_wire(self) -> dict[str, Any]:
         body = {"step_id": self.step_id, "claim_id": self.claim_id.hex, "attempt": self.attempt}
@@ -118,7 +118,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """Return what it is: result, deferral, or the kind of fault."""
+        """Return the kind of reply: result, deferral, or the kind of its fault."""
         if self.deferral is not None:
             return "deferral"
         return "result" if self.fault is None else self.fault.kind
@@ -176,21 +176,21 @@ MESSAGE_BYTES = 1_048_576
 
 
 def parcels(sizes: Sequence[int]) -> Iterator[slice]:
-    """Yield the indexes of those of these sizes (bytes) that fit one message, in order."""
+    """Yield slices of ``sizes`` (bytes) that each fit one message, in order."""
     begin = total = 0
-    for place, size in enumerate(sizes):
-        if place > begin and total + size > MESSAGE_BYTES:
-            yield slice(begin, place)
-            begin, total = place, 0
+    for i, size in enumerate(sizes):
+        if i > begin and total + size > MESSAGE_BYTES:
+            yield slice(begin, i)
+            begin, total = i, 0
         total += size
     if begin < len(sizes):
         yield slice(begin, len(sizes))
 
 
 def storable(document: Any, what: str = "An agent's result") -> int:
-    """Return a document's bytes as JSON: a process input, a request or a result.
+    """Return a document's size as JSON, in bytes: a process input, a request or a result.
 
-    Raises ``MessageError``, which calls it ``what``, where a database or message cannot hold it.
+    Raises ``MessageError``, which calls it ``what``, if a database or message cannot hold it.
     """
     if not isinstance(document, dict):
         raise MessageError(f"{what} must be a dict, got {type(document).__name__}.")
@@ -204,10 +204,10 @@ def storable(document: Any, what: str = "An agent's result") -> int:
 
 
 def check_limits(document: dict[str, Any], text: str, what: str) -> None:
-    """Raise ``MessageError`` for a document, given as text, too, that is too large for a message.
+    """Raise ``MessageError`` for a document too large or too deep for a message.
 
-    Or too deep, or with a name that a message library takes for an object.  Cheap where it is
-    none of that: only a text in which it may be is walked through.
+    Also for a key that a message library takes for an object.  ``text`` is the document's JSON:
+    the document itself is walked only if its text may hold such a key or depth.
     """
     if len(text) > MAX_DOCUMENT_BYTES:
         raise MessageError(

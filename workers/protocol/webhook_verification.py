@@ -32,7 +32,7 @@ class Signed:
 
 
 #: (headers, raw body, secrets, now) -> what is vouched for.  Raises ``BadSignature``, and
-#: ``ValueError`` for a secret that is none.
+#: ``ValueError`` for an invalid secret.
 Scheme = Callable[[Mapping[str, str], bytes, Sequence[str], datetime], Signed]
 
 
@@ -41,7 +41,7 @@ def standard_webhooks(
 ) -> Signed:
     """Check ``webhook-id``, ``webhook-timestamp`` and ``webhook-signature``.
 
-    Good is one of the signatures by one of the secrets, so that either side may change its
+    Any of the signatures, by any of the secrets, is accepted, so that either side may change its
     secret while the other still has both.  Raises ``BadSignature``.
     """
     message_id = headers.get("webhook-id", "")
@@ -64,7 +64,7 @@ def stripe(
     timestamp = next((value for name, _, value in parts if name == "t"), "")
     sent_at = _fresh("t of Stripe-Signature", timestamp, now)
     signed = f"{timestamp}.".encode() + body
-    expected = [hmac.new(one.encode(), signed, hashlib.sha256).hexdigest() for one in secrets]
+    expected = [hmac.new(key.encode(), signed, hashlib.sha256).hexdigest() for key in secrets]
     _compare("Stripe-Signature", [value for name, _, value in parts if name == "v1"], expected)
     return Signed(sent_at)
 
@@ -81,10 +81,10 @@ def _fresh(name: str, text: str, now: datetime) -> datetime:
     return sent_at
 
 
-def _compare(name: str, given: Iterable[str], expected: Sequence[str]) -> None:
-    known = [one.encode() for one in expected]
+def _compare(name: str, signatures: Iterable[str], expected: Sequence[str]) -> None:
+    valid = [text.encode() for text in expected]
     # Bytes, because compare_digest refuses texts that are not ASCII.
-    if not any(hmac.compare_digest(one.encode(), good) for one in given for good in known):
+    if not any(hmac.compare_digest(text.encode(), good) for text in signatures for good in valid):
         raise BadSignature(
             f"{name} has no signature of this body by a secret that we know. "
             "Sign the raw body, and compare the secrets of both sides."

@@ -1,5 +1,5 @@
-"""Objects that belong to one process: a fork copies them, but neither their threads nor a
-right to use their sockets.
+"""Objects that belong to one process: a fork copies them, but not their threads, and must not use
+their sockets.
 """
 
 import os
@@ -17,11 +17,11 @@ def per_process(make: Callable[..., T]) -> Callable[..., T]:
     """
 
     @cache
-    def made(pid: int, *args: Hashable) -> T:
+    def cached(pid: int, *args: Hashable) -> T:
         return make(*args)
 
     @wraps(make)
-    def of_this_process(*args: Hashable) -> T:
-        return made(os.getpid(), *args)
+    def get(*args: Hashable) -> T:
+        return cached(os.getpid(), *args)
 
-    return of_this_process
+    return get

@@ -1,7 +1,7 @@
 """The trace of a process: its id is the process's ``uid``, so none is stored or sent along.
 
-An idempotency key begins with it.  Services are told it by the header ``traceparent`` (W3C Trace
-Context).  Where OpenTelemetry is installed and set up, submissions and calls are spans of it.
+An idempotency key begins with the id.  Services get it in the header ``traceparent`` (W3C Trace
+Context).  If OpenTelemetry is installed and set up, submissions and calls are spans of the trace.
 """
 
 import re
@@ -18,7 +18,7 @@ trace: Any
 try:
     from opentelemetry import propagate, trace
 
-    # An older one than the extra asks for, which a project may have: nothing may fail of it.
+    # A project may have an older version than the extra requires, which must not break anything.
     trace = trace if hasattr(trace.Span, "add_link") else None
 except ImportError:  # the extra is not installed
     trace = None
@@ -28,27 +28,27 @@ _traceparent: ContextVar[str] = ContextVar("traceparent of the call", default=""
 
 
 def trace_id(key: str) -> str:
-    """Return the trace id of the process of a step, by its idempotency key; empty: it is none."""
-    found = _KEY.match(key)
-    return found[1] if found else ""
+    """Return the trace id in an idempotency key; empty: the key is not one of ours."""
+    match = _KEY.match(key)
+    return match[1] if match else ""
 
 
 @contextmanager
 def call_span(name: str, key: str, attempt: int) -> Iterator[None]:
-    """Have whatever this thread sends and traces in a block belong to one call of an agent."""
-    found = trace_id(key)
-    if not found:
+    """Make one call of an agent the parent of all that this thread sends and traces in a block."""
+    hex_id = trace_id(key)
+    if not hex_id:
         yield
         return
     span_id = blake2b(f"{key}:{attempt}".encode(), digest_size=8).hexdigest()
-    token = _traceparent.set(f"00-{found}-{span_id}-01")
+    token = _traceparent.set(f"00-{hex_id}-{span_id}-01")
     try:
         if trace is None:
             yield
             return
         attributes = {"sas.agent": name, "sas.key": key, "sas.attempt": attempt}
         with _tracer().start_as_current_span(
-            f"call {name}", _context(found), attributes=attributes
+            f"call {name}", _context(hex_id), attributes=attributes
         ):
             yield
     finally:
@@ -56,13 +56,13 @@ def call_span(name: str, key: str, attempt: int) -> Iterator[None]:
 
 
 def headers() -> dict[str, str]:
-    """Return the headers by which a service is told the trace; empty outside a call."""
+    """Return the headers that pass the trace to a service; empty outside a call."""
     if trace is not None and trace.get_current_span().get_span_context().is_valid:
         carrier: dict[str, str] = {}
         propagate.inject(carrier)
         return carrier
-    found = _traceparent.get()
-    return {"traceparent": found} if found else {}
+    traceparent = _traceparent.get()
+    return {"traceparent": traceparent} if traceparent else {}
 
 
 def note_fault(fault: Fault) -> None:
@@ -74,12 +74,12 @@ def note_fault(fault: Fault) -> None:
 
 
 def note_submission(workflow: str, uids: Sequence[UUID]) -> None:
-    """Begin the traces of new processes, linked with the trace of whoever submits them."""
+    """Begin the traces of new processes, linked with their submitter's trace."""
     if trace is None:
         return
     submitter = trace.get_current_span()
-    theirs = submitter.get_span_context()
-    links = [trace.Link(theirs)] if theirs.is_valid else []
+    context = submitter.get_span_context()
+    links = [trace.Link(context)] if context.is_valid else []
     for uid in uids:
         span = _tracer().start_span(f"submit {workflow}", _context(uid.hex), links=links)
         span.end()
@@ -90,20 +90,20 @@ def _tracer() -> Any:
     return trace.get_tracer("workers")
 
 
-def _context(found: str) -> Any:
-    """Return a parent for the spans of a trace; it is none itself, for nothing spans a process."""
-    flags = trace.TraceFlags.SAMPLED if _is_sampled(found) else trace.TraceFlags.DEFAULT
+def _context(hex_id: str) -> Any:
+    """Return a parent for the spans of a trace; no span is recorded for the process itself."""
+    flags = trace.TraceFlags.SAMPLED if _is_sampled(hex_id) else trace.TraceFlags.DEFAULT
     parent = trace.SpanContext(
-        int(found, 16), int(found[16:], 16), is_remote=True, trace_flags=trace.TraceFlags(flags)
+        int(hex_id, 16), int(hex_id[16:], 16), is_remote=True, trace_flags=trace.TraceFlags(flags)
     )
     return trace.set_span_in_context(trace.NonRecordingSpan(parent))
 
 
-def _is_sampled(found: str) -> bool:
-    """Ask the project's sampler as for the first span of a trace: later ones do as their parent."""
+def _is_sampled(hex_id: str) -> bool:
+    """Ask the project's sampler as for a trace's first span: later spans follow their parent."""
     sampler = getattr(trace.get_tracer_provider(), "sampler", None)
     if sampler is None:
         return True
-    # One that keeps a share decides by the lower half, whose first bits are the same in each uid.
-    number = int(blake2b(found.encode(), digest_size=16).hexdigest(), 16)
+    # A ratio sampler decides by the lower half, whose first bits are the same in each uid.
+    number = int(blake2b(hex_id.encode(), digest_size=16).hexdigest(), 16)
     return bool(sampler.should_sample(None, number, "process").decision.is_sampled())

@@ -1,4 +1,4 @@
-"""Answers to deferred steps, from services that were given a callback token."""
+"""Answers to deferred steps, from services that have a callback token."""
 
 import re
 from typing import Any, Literal
@@ -17,7 +17,7 @@ FAULTS: dict[str, type[Fault]] = {
     "transient": Transient,
 }
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-#: Where msgspec says that something is wrong: "... - at `$.fault.code`".
+#: msgspec's message, with the place of the error: "... - at `$.fault.code`".
 _PLACE = re.compile(r"(?P<says>.*?)(?: - at `\$\.?(?P<field>[^`]*)`)?", re.DOTALL)
 
 
@@ -25,7 +25,7 @@ class _Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: Literal["permanent", "refused", "transient"]
     code: str
     message: str = ""
-    #: Whether it is proof that nothing happened; null: what that kind of fault says by itself.
+    #: Whether it proves that nothing happened; null: as that kind of fault does by default.
     no_effect: bool | None = None
 
 
@@ -38,43 +38,44 @@ class _Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def answer(request: HttpRequest, token: str) -> dict[str, Any]:
-    """Take the answer of a service that was asked earlier; the token is its right to answer.
+    """Take a service's answer to an earlier call; the token authorizes it.
 
-    Early, late and repeated answers are all fine: a repeated one has no effect and is told so.
+    Early, late and repeated answers are accepted; a repeated one has no effect, and the response
+    says so.
     """
     request_body.check(request)
-    given = _read(request_body.read_json(request_body.read(request)))
+    body = _read(request_body.read_json(request_body.read(request)))
     try:
-        if given.progress is not None:
-            return {"outcome": "noted" if callbacks.progress(token, given.progress) else "ignored"}
-        if given.fault is not None:
-            return {"outcome": callbacks.fail(token, _raised(given.fault))}
-        return {"outcome": callbacks.complete(token, given.result)}
+        if body.progress is not None:
+            return {"outcome": "noted" if callbacks.progress(token, body.progress) else "ignored"}
+        if body.fault is not None:
+            return {"outcome": callbacks.fail(token, _as_exception(body.fault))}
+        return {"outcome": callbacks.complete(token, body.result)}
     except BadToken as error:
         raise RequestRefused(404, str(error)) from None
     except MessageError as error:
         raise RequestRefused(422, str(error)) from None
 
 
-def _raised(fault: _Fault) -> Fault:
-    """Return a fault as an agent of ours would raise it."""
+def _as_exception(fault: _Fault) -> Fault:
+    """Return a fault as an agent would raise it."""
     kind = FAULTS[fault.kind]
     return kind(fault.code.strip(), fault.message, no_effect=fault.no_effect)
 
 
 def _read(document: Any) -> _Answer:
     try:
-        given = msgspec.convert(document, _Answer)
+        body = msgspec.convert(document, _Answer)
     except msgspec.ValidationError as error:
         place = _PLACE.fullmatch(str(error))
         assert place is not None
         field = place["field"] or "body"
         raise RequestRefused(422, f"{field}: {place['says']}.", field=field) from None
-    if sum(part is not None for part in (given.result, given.fault, given.progress)) != 1:
+    if sum(part is not None for part in (body.result, body.fault, body.progress)) != 1:
         raise RequestRefused(422, "Send exactly one of result, fault and progress.")
-    if given.fault is not None:
-        _check(given.fault)
-    return given
+    if body.fault is not None:
+        _check(body.fault)
+    return body
 
 
 def _check(fault: _Fault) -> None:

@@ -1,11 +1,11 @@
 """Liveness and readiness for load balancers and process managers.
 
 `/livez` depends on nothing: a database outage must not restart the web processes.
-`/readyz` says whether this process can take work, which needs a database that it can write
-to, and nothing else: a broker that is down delays work and refuses none.
+`/readyz` says whether this process can take work, which needs a writable database and nothing
+else: a broker that is down delays work and refuses none.
 
-Whoever asks is a machine beside the process, by its address and plain http.  As views both are
-subject to a project's `ALLOWED_HOSTS` and its redirect to https; the middleware answers before.
+The caller is a machine beside the process, which uses an IP address and plain HTTP.  As views both
+are subject to a project's `ALLOWED_HOSTS` and its redirect to HTTPS; the middleware answers before.
 """
 
 from collections.abc import Callable
@@ -41,9 +41,9 @@ def ready(request: HttpRequest) -> JsonResponse:
 
 
 class Probes:
-    """Middleware that answers `/livez` and `/readyz`, whatever the name of the host.
+    """Middleware that answers `/livez` and `/readyz`, whatever the host name.
 
-    It stands before whatever looks at that name or redirects to https.
+    It stands before middleware that checks that name or redirects to HTTPS.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:

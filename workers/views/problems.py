@@ -1,4 +1,4 @@
-"""Errors as problem documents (RFC 9457), and views whose every error is one."""
+"""Errors as problem documents (RFC 9457), and views that answer every error with one."""
 
 import json
 import logging
@@ -19,7 +19,7 @@ from workers.exceptions import AWAY, RETRY_SECONDS, first_line
 
 log = logging.getLogger(__name__)
 
-#: What a program may branch on.
+#: Codes by status, for programs to branch on.
 CODES = {
     400: "malformed-request",
     401: "not-authenticated",
@@ -38,8 +38,8 @@ BEYOND_LIMITS = "The request goes beyond this server's limits. Send less at once
 class RequestRefused(Exception):
     """A request is refused, for good or for now; nothing was changed.
 
-    ``field`` names what of the body is wrong; ``retry_after`` says in seconds when it may come
-    again.
+    ``field`` names the part of the body that is wrong; ``retry_after`` is the time in seconds after
+    which the request may be repeated.
     """
 
     def __init__(
@@ -79,9 +79,9 @@ def problem(refused: RequestRefused) -> HttpResponse:
 
 
 def json_view(take: Callable[..., dict[str, Any]]) -> Callable[..., HttpResponse]:
-    """Return a view for programs that POST: what ``take`` returns, or a problem document.
+    """Return a view for programs that POST: it answers ``take``'s result, or a problem document.
 
-    Each has a right to speak of its own, so neither a login nor a CSRF token is asked for.
+    ``take`` authenticates requests itself, so neither a login nor a CSRF token is needed.
     """
 
     @csrf_exempt
@@ -110,7 +110,7 @@ def json_view(take: Callable[..., dict[str, Any]]) -> Callable[..., HttpResponse
 
 
 def away() -> RequestRefused:
-    """Return the answer while the database is away: it is unknown whether it was committed."""
+    """Return the answer while the database is down: whether anything was committed is unknown."""
     return RequestRefused(
         503, "The database is away. Send it again later.", retry_after=RETRY_SECONDS
     )

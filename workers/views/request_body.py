@@ -1,4 +1,4 @@
-"""Reading what a request brings: within bounds, as it came, and strictly."""
+"""Reads request bodies: within a size limit, uncompressed, and as strict JSON."""
 
 import re
 from typing import Any
@@ -9,17 +9,17 @@ from django.http import HttpRequest
 from workers.http import strict_json
 from workers.views.problems import RequestRefused
 
-#: What a body may have been put through: nothing.
+#: Values of Content-Encoding for an uncompressed body.
 PLAIN = {"", "identity"}
 LENGTH = re.compile(r"[0-9]*")
 TOO_LARGE = f"The body is larger than {strict_json.MAX_BYTES} bytes. Send less at once."
 
 
 def check(request: HttpRequest) -> None:
-    """Refuse a body that is not to be read at all, by what its headers say of it.
+    """Refuse a body by its headers, before it is read.
 
-    415: it was compressed, which nobody undoes here.  411: it comes in chunks, which Django
-    takes for an empty body.  413: it is too large.  400: its length is no number.
+    415: it is compressed, which is not supported.  411: it is sent in chunks, which Django takes
+    for an empty body.  413: it is too large.  400: its length is no number.
     """
     encoding = request.headers.get("Content-Encoding", "")
     if encoding.strip().lower() not in PLAIN:
@@ -29,14 +29,14 @@ def check(request: HttpRequest) -> None:
         raise RequestRefused(411, "Content-Length is missing; send the body in one piece, with it.")
     if not LENGTH.fullmatch(length):
         raise RequestRefused(400, "Content-Length must be the number of bytes in the body.")
-    # Thousands of digits are not made a number of.
+    # Never convert thousands of digits to a number.
     digits = length.lstrip("0")
     if len(digits) > len(str(strict_json.MAX_BYTES)) or int(digits or 0) > strict_json.MAX_BYTES:
         raise RequestRefused(413, TOO_LARGE)
 
 
 def read(request: HttpRequest) -> bytes:
-    """Return the raw body; 413 before more than is allowed was read."""
+    """Return the raw body; 413 before more than the limit is read."""
     try:
         raw = request.body
     except RequestDataTooBig:
@@ -47,10 +47,9 @@ def read(request: HttpRequest) -> bytes:
 
 
 def read_json(raw: bytes) -> Any:
-    """Return the value of a body as ``strict_json`` reads it; 400 for what is none.
+    """Return the value of a body as ``strict_json`` reads it; 400 if it is not JSON.
 
-    The Content-Type is not looked at: whatever it says, the bytes are read as JSON and as
-    nothing else.
+    The Content-Type is ignored: whatever it says, the bytes are read as JSON only.
     """
     try:
         return strict_json.read(raw)

@@ -1,4 +1,4 @@
-"""How many requests somebody may send: a count per minute, in Django's cache."""
+"""Limits requests: a count per minute and sender, in Django's cache."""
 
 import time
 
@@ -10,7 +10,7 @@ MINUTE = 60
 
 
 class TooMany(RequestRefused):
-    """Somebody has used up the minute."""
+    """A sender has used up the requests of this minute."""
 
     def __init__(self, per_minute: int, seconds: int) -> None:
         detail = f"No more than {per_minute} requests a minute are taken. Wait {seconds} s."
@@ -22,7 +22,7 @@ class TooMany(RequestRefused):
 def count(whose: str, per_minute: int, now: float | None = None) -> None:
     """Count one request; raise ``TooMany`` past the limit.
 
-    Per process, unless the cache is one that processes share.
+    Counts per process, unless processes share the cache.
     """
     at = time.time() if now is None else now
     minute, second = divmod(int(at), MINUTE)
@@ -31,7 +31,7 @@ def count(whose: str, per_minute: int, now: float | None = None) -> None:
     try:
         sent = cache.incr(key)
     except ValueError:
-        # A full cache has dropped it in between.
+        # A full cache has dropped the key in between.
         sent = 1
     if sent > per_minute:
         raise TooMany(per_minute, MINUTE - second)

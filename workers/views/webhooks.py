@@ -1,4 +1,4 @@
-"""Webhooks of services: signed by them, taken once."""
+"""Receives signed webhooks of services, each once."""
 
 import logging
 from typing import Any
@@ -24,22 +24,22 @@ log = logging.getLogger(__name__)
 
 
 def take(request: HttpRequest, provider: str) -> dict[str, Any]:
-    """Take a webhook of a declared provider; its signature is its right to speak.
+    """Take a webhook of a declared provider; its signature authenticates it.
 
-    Any 2xx says that it was taken and need not come again. A repeated one has no effect and
-    is told so.
+    Any 2xx says that it was taken and need not be sent again. A repeated one has no effect, and
+    the response says so.
     """
     request_body.check(request)
-    known = registry.provider(provider)
-    if known is None:
+    definition = registry.provider(provider)
+    if definition is None:
         raise RequestRefused(404, "There is no provider of webhooks of that name.")
     raw = request_body.read(request)
     try:
-        signed = webhooks.verify(known, request.headers, raw)
+        signed = webhooks.verify(definition, request.headers, raw)
         # Counted only if it is genuine: a stranger cannot use up the provider's limit.
-        throttling.count(f"webhooks:{known.name}", known.per_minute)
+        throttling.count(f"webhooks:{definition.name}", definition.per_minute)
         event = _event(signed, raw)
-        outcome = webhooks.take(known, event)
+        outcome = webhooks.take(definition, event)
     except RequestRefused:
         raise
     except BadSignature as error:

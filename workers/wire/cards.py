@@ -83,7 +83,7 @@ def _received(queue: Any) -> Iterator[tuple[Any, Card | None]]:
             return
         try:
             yield message, msgspec.convert(message.payload, Card)
-        except Exception:  # noqa: BLE001 (whatever it is, it is no card)
+        except Exception:  # noqa: BLE001 (any failure means that it is no card)
             yield message, None
 
 

@@ -44,7 +44,7 @@ def foreign_sender(headers: Mapping[str, Any]) -> str | None:
 
 
 class _Owners:
-    """What this process knows about other installations."""
+    """This process's knowledge of other installations."""
 
     def __init__(self) -> None:
         self.absent_until: dict[str, float] = {}

@@ -20,7 +20,7 @@ class Command(engine.Command):
     _ledgers: invariants.Ledgers | None = None
 
     def also(self, progress: Progress, seconds: float) -> Iterable[Result]:
-        # After the database: one that is away is the more important news.
+        # After the database, whose outage must be reported first.
         self._ledgers = _read_ledgers()
         self.witness = " with ledgers" if self._ledgers else " without ledgers (no sandbox answers)"
         return invariants.check(self._ledgers, progress=progress, seconds=seconds)

@@ -24,10 +24,10 @@ class Command(TerminalCommand):
         actions = parser.add_subparsers(dest="action", required=True)
         add = actions.add_parser("add", help="a new client; prints its token as the last line")
         issue = actions.add_parser("issue", help="one more token; prints it as the last line")
-        for one in (add, issue):
-            one.add_argument("name")
-            one.add_argument("--scopes", default=",".join(tokens.SCOPES))
-            one.add_argument(
+        for action in (add, issue):
+            action.add_argument("name")
+            action.add_argument("--scopes", default=",".join(tokens.SCOPES))
+            action.add_argument(
                 "--days", type=int, help="how long the token is good; for good if left out"
             )
         rotate = actions.add_parser("rotate", help="a new token; the old ones end after a while")
@@ -62,7 +62,7 @@ class Command(TerminalCommand):
             raise CommandError("A client's name has 40 characters at most.")
         if ApiClient.objects.filter(name=name).exists():
             raise CommandError(f"There is a client {name} already. Use issue for another token.")
-        scopes, expires_at = _extent(options)
+        scopes, expires_at = _scopes_and_end(options)
         with durable("client.add"):
             client = ApiClient.objects.create(name=name, created_at=timezone.now())
             token = tokens.issue(client, scopes=scopes, expires_at=expires_at)
@@ -72,7 +72,7 @@ class Command(TerminalCommand):
 
     def _issue(self, options: dict[str, Any]) -> None:
         client = _client(options["name"])
-        scopes, expires_at = _extent(options)
+        scopes, expires_at = _scopes_and_end(options)
         with durable("client.issue"):
             token = tokens.issue(client, scopes=scopes, expires_at=expires_at)
             _record("issue", client)
@@ -118,7 +118,7 @@ class Command(TerminalCommand):
         self.stdout.write(f"{counted(count, 'token')} of {client} revoked.")
 
     def _list(self, options: dict[str, Any]) -> None:
-        found: list[dict[str, Any]] = [
+        clients: list[dict[str, Any]] = [
             {
                 "name": client.name,
                 "active": client.is_active,
@@ -132,26 +132,28 @@ class Command(TerminalCommand):
             for client in ApiClient.objects.prefetch_related("tokens")
         ]
         if options["as_json"]:
-            self.stdout.write(json.dumps(found, default=str))
+            self.stdout.write(json.dumps(clients, default=str))
             return
-        if not found:
+        if not clients:
             self.stdout.write("No clients. Add one: `manage.py client add NAME`.")
-        for client in found:
+        for client in clients:
             self.stdout.write(f"{client['name']}  {client['requests_per_minute']} a minute")
             for token in client["tokens"]:
                 end = token["revoked_at"] or token["expires_at"] or "for good"
                 scopes = ",".join(token["scopes"])
-                used = token["last_used_at"] or "never"
-                self.stdout.write(f"  {token['prefix']}  {scopes}  until {end}  last used {used}")
+                last_used = token["last_used_at"] or "never"
+                self.stdout.write(
+                    f"  {token['prefix']}  {scopes}  until {end}  last used {last_used}"
+                )
 
 
 def _record(act: str, client: ApiClient, prefix: str | None = None) -> None:
-    """Journal an act on a client, as the admin does; no secret is in it."""
+    """Journal an action on a client, as the admin does, without any secret."""
     record_act(f"client_{act}", {"client": client.name, "prefix": prefix}, actor=actor())
 
 
-def _extent(options: dict[str, Any]) -> tuple[list[str], datetime | None]:
-    """Return what a new token is to be good for, and until when."""
+def _scopes_and_end(options: dict[str, Any]) -> tuple[list[str], datetime | None]:
+    """Return a new token's scopes and expiry."""
     days = options["days"]
     if days is not None and not 1 <= days <= tokens.MOST_DAYS:
         raise CommandError(f"--days is 1 or more, and {tokens.MOST_DAYS} at most.")
@@ -171,7 +173,7 @@ def _overlap(options: dict[str, Any]) -> float:
 
 
 def _client(name: str) -> ApiClient:
-    found = ApiClient.objects.filter(name=name).first()
-    if found is None:
+    client = ApiClient.objects.filter(name=name).first()
+    if client is None:
         raise CommandError(f"There is no client {name}. Add it first.")
-    return found
+    return client

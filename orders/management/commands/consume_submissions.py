@@ -26,13 +26,13 @@ class Command(TerminalCommand):
             raise CommandError(problem)
         alive.keep("consumer")
         consumer = Consumer(Inbox(), Answers(), on_open=self._say)
-        before = {ending: signal.signal(ending, lambda *_: consumer.stop()) for ending in ENDINGS}
+        handlers = {ending: signal.signal(ending, lambda *_: consumer.stop()) for ending in ENDINGS}
         try:
             consumer.run()
         except LoginRefused as refused:
             raise CommandError(str(refused)) from refused
         finally:
-            for ending, handler in before.items():
+            for ending, handler in handlers.items():
                 signal.signal(ending, handler)
 
     def _say(self) -> None:

@@ -28,7 +28,7 @@ DONE = {
     "discard": "discarded",
     "restore": "restored",
 }
-#: Kept with the dead letter, and worth nothing without words.
+#: Actions that need a reason.
 NEED_REASON = ("note", "discard")
 
 
@@ -97,32 +97,32 @@ class Command(TerminalCommand):
             raise CommandError("Say why, with --reason: it is kept with the dead letter.")
         if options["unproven"] and action not in ("replay", "correct"):
             raise CommandError("--unproven goes with replay and correct.")
-        stands = {"unproven": True} if options["unproven"] else {}
+        flags = {"unproven": True} if options["unproven"] else {}
         if action == "correct":
-            self._correct(ids, {"reason": reason, **stands}, options)
+            self._correct(ids, {"reason": reason, **flags}, options)
             return
-        self._act(action, ids, {"reason": reason, **stands})
+        self._act(action, ids, {"reason": reason, **flags})
 
-    def _act(self, action: str, ids: list[int], given: dict[str, Any]) -> None:
-        """Act on each by itself; what is refused leaves the others done."""
-        refused = []
+    def _act(self, action: str, ids: list[int], params: dict[str, Any]) -> None:
+        """Act on each dead letter separately; a refusal does not stop the others."""
+        refusals = []
         letters = DeadLetter.objects.defer("body").in_bulk(ids)
         for pk in ids:
             try:
-                order = dead_letters.VERBS[action](pk, actor=actor(), **given)
+                order = dead_letters.VERBS[action](pk, actor=actor(), **params)
             except NotNow as error:
-                refused.append(one_line(str(error)))
+                refusals.append(one_line(str(error)))
             except Refused as error:
-                refused.append(one_line(f"Dead letter {pk}: {str(error).rstrip('.')}."))
+                refusals.append(one_line(f"Dead letter {pk}: {str(error).rstrip('.')}."))
             else:
-                became = f": order {order.number}" if order else ""
-                who = letters[pk].said_by
-                self.stdout.write(f"Dead letter {pk} of {who} is {DONE[action]}{became}.")
-        if refused:
-            raise CommandError("\n".join(refused))
+                result = f": order {order.number}" if order else ""
+                sender = letters[pk].sender_label
+                self.stdout.write(f"Dead letter {pk} of {sender} is {DONE[action]}{result}.")
+        if refusals:
+            raise CommandError("\n".join(refusals))
 
-    def _correct(self, ids: list[int], given: dict[str, Any], options: dict[str, Any]) -> None:
-        """Print what is different, and replay the message so unless that is all."""
+    def _correct(self, ids: list[int], params: dict[str, Any], options: dict[str, Any]) -> None:
+        """Print the changes, and replay the corrected message unless ``--dry-run``."""
         letter = DeadLetter.objects.filter(pk=ids[0]).first() if len(ids) == 1 else None
         if letter is None:
             raise CommandError("Correct one dead letter: give the id of one that there is.")
@@ -138,22 +138,23 @@ class Command(TerminalCommand):
             raise CommandError("Nothing is different. Give --body or --message-id.")
         mask = showing.mask_or_show(letter, mask_of(letter), options, None)
         for change in changes:
-            # What was there is masked, what was given is not.
+            # The old value is masked; the new one is the operator's own.
             old = before_in_words(change, mask)
             new = letter_corrections.in_words(change.after)
             self.stdout.write(
                 f"{change.path or 'message'}: {old or 'nothing'} -> {new or 'nothing'}"
             )
         correction = Correction(body, message_id)
-        stands = bool(given.get("unproven"))
-        if problems := dead_letters.problems(letter, correction, unproven=stands):
+        unproven = bool(params.get("unproven"))
+        if problems := dead_letters.problems(letter, correction, unproven=unproven):
             raise CommandError(
-                "\n".join(one_line(f"{one.field}: {one.problem}") for one in problems)
+                "\n".join(one_line(f"{problem.field}: {problem.problem}") for problem in problems)
             )
         if options["dry_run"]:
-            self.stdout.write(f"Dead letter {letter.pk} of {letter.said_by} would be an order.")
+            sender = letter.sender_label
+            self.stdout.write(f"Dead letter {letter.pk} of {sender} would be an order.")
             return
-        self._act("replay", [letter.pk], {**given, "correction": correction})
+        self._act("replay", [letter.pk], {**params, "correction": correction})
 
     def _groups(self, *, as_json: bool) -> None:
         groups = letter_groups.read()
@@ -165,26 +166,26 @@ class Command(TerminalCommand):
             self.stdout.write("No dead letters are open.")
         for group in groups:
             self.stdout.write(
-                f"{group.count}  like {group.pk}  {group.said_by}  {instant(group.first)} to"
+                f"{group.count}  like {group.pk}  {group.sender_label}  {instant(group.first)} to"
                 f" {instant(group.last)}  {group.cause or '-'}"
             )
 
     def _list(self, options: dict[str, Any]) -> None:
-        found = DeadLetter.objects.defer("body").filter(state=options["state"]).order_by("pk")
+        letters = DeadLetter.objects.defer("body").filter(state=options["state"]).order_by("pk")
         if options["client"]:
-            found = found.filter(client=options["client"])
+            letters = letters.filter(client=options["client"])
         if options["as_json"]:
-            rows = [_facts(one, masking.UNKNOWN) for one in found]
+            rows = [_facts(letter, masking.UNKNOWN) for letter in letters]
             self.stdout.write(json.dumps(rows, default=str))
             return
-        if not found.exists():
-            whose = f" of {options['client']}" if options["client"] else ""
-            self.stdout.write(f"No dead letters{whose} are {options['state']}.")
-        for one in found.iterator():
-            said = "; ".join(f"{reason['field']} {reason['problem']}" for reason in one.reasons)
-            why = masking.UNKNOWN.text(said)
-            at = instant(one.received_at)
-            self.stdout.write(f"{one.pk}  {at}  {one.said_by}  {one.message_id or '-'}  {why}")
+        if not letters.exists():
+            suffix = f" of {options['client']}" if options["client"] else ""
+            self.stdout.write(f"No dead letters{suffix} are {options['state']}.")
+        for letter in letters.iterator():
+            text = "; ".join(f"{reason['field']} {reason['problem']}" for reason in letter.reasons)
+            why = masking.UNKNOWN.text(text)
+            at, sender = instant(letter.received_at), letter.sender_label
+            self.stdout.write(f"{letter.pk}  {at}  {sender}  {letter.message_id or '-'}  {why}")
         for dropped in DroppedLetters.objects.order_by("sender"):
             self.stderr.write(
                 f"Not kept, as too many were open: {dropped}, {dropped.bytes} bytes,"
@@ -192,23 +193,23 @@ class Command(TerminalCommand):
             )
 
     def _show(self, ids: list[int], options: dict[str, Any]) -> None:
-        found = list(DeadLetter.objects.filter(pk__in=ids).order_by("pk"))
-        missing = sorted(set(ids) - {one.pk for one in found})
+        letters = list(DeadLetter.objects.filter(pk__in=ids).order_by("pk"))
+        missing = sorted(set(ids) - {letter.pk for letter in letters})
         if missing:
             raise CommandError(f"There is no dead letter {', '.join(map(str, missing))}.")
-        facts = []
-        for letter in found:
+        rows = []
+        for letter in letters:
             mask = showing.mask_or_show(letter, mask_of(letter), options, None)
-            facts.append({**_facts(letter, mask), "body": _body(bytes(letter.body), mask)})
+            rows.append({**_facts(letter, mask), "body": _body(bytes(letter.body), mask)})
         if options["as_json"]:
-            self.stdout.write(json.dumps(facts, default=str, ensure_ascii=True))
+            self.stdout.write(json.dumps(rows, default=str, ensure_ascii=True))
             return
-        for one in facts:
-            # The name alone would pass for proven.
-            del one["client"]
-            for name, value in one.items():
-                shown = value if isinstance(value, str) else json.dumps(value, default=str)
-                first, *rest = shown.split("\n")
+        for row in rows:
+            # Without its mark a claimed name would look proven.
+            del row["client"]
+            for name, value in row.items():
+                text = value if isinstance(value, str) else json.dumps(value, default=str)
+                first, *rest = text.split("\n")
                 self.stdout.write(f"{name}: {first}")
                 for line in rest:
                     self.stdout.write(f"  {line}")
@@ -224,10 +225,10 @@ def _read(name: str) -> bytes:
 
 
 def _body(body: bytes, mask: Mask) -> str:
-    """Return a body masked as the admin shows it; unmasked, as it was sent."""
+    """Return a body masked as in the admin, or unmasked as it was sent."""
     if mask is masking.UNMASKED:
         return body.decode("utf-8", "backslashreplace")
-    return letter_page.shown(body, mask)
+    return letter_page.body_text(body, mask)
 
 
 def _facts(letter: DeadLetter, mask: Mask) -> dict[str, Any]:
@@ -235,7 +236,7 @@ def _facts(letter: DeadLetter, mask: Mask) -> dict[str, Any]:
         "id": letter.pk,
         "state": letter.state,
         "received_at": letter.received_at,
-        "sender": letter.said_by,
+        "sender": letter.sender_label,
         "client": letter.client,
         "message_id": letter.message_id,
         "reasons": mask.value(letter.reasons),

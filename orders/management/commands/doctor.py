@@ -1,4 +1,4 @@
-"""Look over the shop: `manage.py sas doctor` under the name that its pages begin with."""
+"""`manage.py sas doctor` as a command of the shop, as the shop's pages call it."""
 
 from workers.desk.management.nouns.doctor import Command
 

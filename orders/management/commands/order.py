@@ -1,4 +1,4 @@
-"""Shows one order, or acts on it, from a terminal: what an operator sees in the admin."""
+"""Shows an order, or acts on it, from a terminal, as an operator does in the admin."""
 
 import argparse
 import json
@@ -36,37 +36,37 @@ class Command(TerminalCommand):
         if order is None:
             raise CommandError(f"There is no order {number}.")
         if action == "show":
-            shown = process_report.read(order.process_id, options)
+            panel = process_report.read(order.process_id, options)
             if as_json:
-                self._print(facts(order, shown, lines(order, shown)))
+                self._print(facts(order, panel, lines(order, panel)))
             else:
-                self._show(order, shown)
+                self._show(order, panel)
             return
         if action == "return":
-            told = _return(order, options["reason"].strip())
+            result = _return(order, options["reason"].strip())
         else:
-            told = process_actions.perform(action, order.process_id, f"Order {number}", options)
+            result = process_actions.perform(action, order.process_id, f"Order {number}", options)
         if as_json:
-            self._print({"number": number, **told.facts})
+            self._print({"number": number, **result.facts})
         else:
-            for line in told.lines:
+            for line in result.lines:
                 self.stdout.write(line)
 
-    def _show(self, order: Order, shown: Panel) -> None:
-        who = customer(order, shown)
+    def _show(self, order: Order, panel: Panel) -> None:
+        names = customer(order, panel)
         self.stdout.write(
-            f"Order {order.number}  {shown.process.state}  {order.total}  "
-            f"{who['name']} <{who['email']}>"
+            f"Order {order.number}  {panel.process.state}  {order.total}  "
+            f"{names['name']} <{names['email']}>"
         )
-        self.stdout.write(shown.headline)
-        for found in lines(order, shown):
-            process = found.process
+        self.stdout.write(panel.headline)
+        for line in lines(order, panel):
+            process = line.process
             self.stdout.write(
-                f"{process.subject} (process {process.pk})  {process.state}  {found.headline}"
+                f"{process.subject} (process {process.pk})  {process.state}  {line.headline}"
             )
         self.stdout.write("")
-        for line in process_report.lines(shown):
-            self.stdout.write(line)
+        for text in process_report.lines(panel):
+            self.stdout.write(text)
 
     def _print(self, value: dict[str, Any]) -> None:
         self.stdout.write(json.dumps(value, default=str, ensure_ascii=False))
@@ -79,5 +79,5 @@ def _return(order: Order, reason: str) -> process_actions.ActionResult:
         process = accept_return(order, actor=actor(), reason=reason)
     except ReturnRefused as refusal:
         raise CommandError(str(refusal)) from None
-    said = f"{process.subject} has begun: process {process.pk}."
-    return process_actions.ActionResult([said], {"return": process.pk})
+    message = f"{process.subject} has begun: process {process.pk}."
+    return process_actions.ActionResult([message], {"return": process.pk})

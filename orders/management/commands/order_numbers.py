@@ -1,4 +1,4 @@
-"""Moves the next order number up: after a restore, past every number anybody was told."""
+"""Moves the next order number up, after a restore past every number given out before."""
 
 import argparse
 from typing import Any

@@ -1,4 +1,4 @@
-"""Run the stand-in remote services."""
+"""Runs the simulated remote services."""
 
 import argparse
 import errno
@@ -47,8 +47,8 @@ class Command(TerminalCommand):
         self, *, port: int, host: str, store: Path | None, faults: dict[str, Any], **_: Any
     ) -> None:
         store = store or Path(settings.RUN_DIR) / "sandbox.sqlite3"
-        # Blocked here, and so in every thread started below, to be waited for.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
+        # Blocked here, and so in every thread started below, until sigwait.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
         try:
             sandbox = _open(host, port, store)
             for name, fault_set in faults.items():
@@ -58,7 +58,7 @@ class Command(TerminalCommand):
                 self.stdout.flush()
                 signal.sigwait(ENDINGS)
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _open(host: str, port: int, store: Path) -> Sandbox:
@@ -82,17 +82,17 @@ def _port(text: str) -> int:
 
 def _fault_sets(text: str) -> dict[str, Any]:
     try:
-        given = json.loads(text)
+        fault_sets = json.loads(text)
     except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict) or not given.keys() <= SERVICES.keys():
+        fault_sets = None
+    if not isinstance(fault_sets, dict) or not fault_sets.keys() <= SERVICES.keys():
         services = ", ".join(SERVICES)
         raise argparse.ArgumentTypeError(f"must be a JSON object by service ({services})")
-    for name, fault_set in given.items():
+    for name, fault_set in fault_sets.items():
         if not isinstance(fault_set, dict):
             raise argparse.ArgumentTypeError(f"{name}: must be a JSON object of fault switches")
         try:
             FaultSet.read(fault_set)
         except InvalidFaults as invalid:
             raise argparse.ArgumentTypeError(f"{name}: {invalid}") from None
-    return given
+    return fault_sets

@@ -29,6 +29,6 @@ class Command(TerminalCommand):
                 "everybody knows. Nothing was added. Use --no-users to add products only, and "
                 "createsuperuser for people."
             )
-        seeded = demo_data.seed(with_users=not no_users)
+        result = demo_data.seed(with_users=not no_users)
         beat_schedule.ensure()
-        self.stdout.write(f"Added {seeded.products} products and {seeded.users} users.")
+        self.stdout.write(f"Added {result.products} products and {result.users} users.")

@@ -1,4 +1,4 @@
-"""`python manage.py demo`: the whole system under faults, and orders that heal."""
+"""`python manage.py demo`: the whole system under faults, and orders that recover."""
 
 import os
 import sys
@@ -38,48 +38,48 @@ class Command(BaseCommand):
             environment.run_again(environment.prepare(os.environ, Path(settings.RUN_DIR)))
         super().run_from_argv(argv)
 
-    def handle(self, *args: Any, **given: Any) -> None:
+    def handle(self, *args: Any, **arguments: Any) -> None:
         if not environment.is_prepared(os.environ):
             raise CommandError("The demo is started from the command line: manage.py demo")
-        chosen = Options(**{name: given[name] for name in Options.__dataclass_fields__})
+        choices = Options(**{name: arguments[name] for name in Options.__dataclass_fields__})
         ending, voice = Ending(), Voice(sys.stderr)
         ending.install()
         try:
-            tally = _play(chosen, ending, voice)
+            tally = _play(choices, ending, voice)
         except StackError as error:
             raise CommandError(str(error)) from error
         except (httpx2.HTTPError, DatabaseError, InterfaceError) as error:
             raise CommandError(f"The demo cannot go on: {first_line(error)}") from error
         except DemoStopped:
             raise CommandError("The demo was stopped before its end.") from None
-        self._report(tally, chosen)
+        self._report(tally, choices)
 
-    def _report(self, tally: Tally, chosen: Options) -> None:
-        # A person who only watched has seen no kill, and that is no failure.
-        is_failed = bool(tally.failings() or (chosen.headless and tally.gaps()))
-        if not chosen.json:
+    def _report(self, tally: Tally, choices: Options) -> None:
+        # In the interactive mode a run without kills is no failure.
+        is_failed = bool(tally.failings() or (choices.headless and tally.gaps()))
+        if not choices.json:
             self.stdout.write(summary.text(tally))
         elif is_failed:
             self.stderr.write(summary.text(tally))
-        if chosen.headless or chosen.json:
+        if choices.headless or choices.json:
             self.stdout.write(tally.as_json())
         self.stdout.flush()
         if is_failed:
             sys.exit(1)
 
 
-def _play(chosen: Options, ending: Ending, voice: Voice) -> Tally:
+def _play(choices: Options, ending: Ending, voice: Voice) -> Tally:
     run_dir = Path(settings.RUN_DIR)
     began = environment.began(os.environ)
-    if not chosen.keep:
+    if not choices.keep:
         folder.empty(run_dir)
     stack = assembly.assemble(
-        assembly.Options(web_port=chosen.web_port, sandbox_port=chosen.sandbox_port), voice
+        assembly.Options(web_port=choices.web_port, sandbox_port=choices.sandbox_port), voice
     )
     environment.use_broker(stack.env, run_dir)
     log_to(run_dir / "logs" / "demo.log")
     ending.begin_start(stack.runner)
-    orders = chosen.orders or (HEADLESS_ORDERS if chosen.headless else None)
+    orders = choices.orders or (HEADLESS_ORDERS if choices.headless else None)
     try:
         if not stack.runner.start():
             raise DemoStopped
@@ -87,9 +87,9 @@ def _play(chosen: Options, ending: Ending, voice: Voice) -> Tally:
         run = Run(
             stack,
             run_dir,
-            seed=chosen.seed,
+            seed=choices.seed,
             per_second=script.per_second(orders)
-            if chosen.headless and orders
+            if choices.headless and orders
             else interactive.PER_SECOND,
             orders=orders,
             ending=ending,
@@ -97,7 +97,7 @@ def _play(chosen: Options, ending: Ending, voice: Voice) -> Tally:
             began=began,
         )
         try:
-            if chosen.headless and orders:
+            if choices.headless and orders:
                 headless.play(run, orders)
             else:
                 interactive.play(run)

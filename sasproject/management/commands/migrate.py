@@ -1,19 +1,19 @@
-"""Django's ``migrate``, without the time limit that requests have."""
+"""Django's ``migrate``, without the time limits of requests."""
 
 from typing import Any
 
 from django.core.management.commands import migrate
 from django.db import connections
 
-from sasproject.databases import unhurried
+from sasproject.databases import without_time_limits
 
 
 class Command(migrate.Command):
-    """Bring the tables up to date, however long a statement takes on a large one.
+    """Migrate without a time limit for statements, which may be slow on large tables.
 
-    The limit on waiting for locks stays: who waits for a lock makes everybody behind it wait.
+    The lock timeout stays: a migration that waits for a lock blocks all later requests for it.
     """
 
     def handle(self, *args: Any, **options: Any) -> None:
-        with unhurried(connections[options["database"]]):
+        with without_time_limits(connections[options["database"]]):
             super().handle(*args, **options)

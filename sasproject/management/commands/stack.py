@@ -22,7 +22,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        web, sandbox = ports.said(ports.WEB_PORT), ports.said(ports.SANDBOX_PORT)
+        web, sandbox = ports.help_text(ports.WEB_PORT), ports.help_text(ports.SANDBOX_PORT)
         parser.add_argument("--web-port", type=_port, metavar="P", help=web)
         parser.add_argument("--sandbox-port", type=_port, metavar="Q", help=sandbox)
         parser.add_argument(
@@ -42,7 +42,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         console = Console(sys.stderr, echo=options["verbose"] or sys.stdout.isatty())
-        # Nothing runs yet that would have to be ended.
+        # Nothing runs yet that must be stopped.
         _on_signals(lambda number, frame: sys.exit(0))
         try:
             stack = assemble(
@@ -68,7 +68,7 @@ class Command(BaseCommand):
 
 
 class _Stopper:
-    """Ends the stack on the first signal, at once on a second Ctrl-C."""
+    """Stops the stack on the first signal, at once on a second Ctrl-C."""
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack

@@ -1,7 +1,7 @@
-"""Looking over an installation: what is wrong, why it matters, what to do.
+"""Examines an installation: what is wrong, why it matters, what to do.
 
 A probe is a small function that looks at one thing and changes nothing.  An app adds its own
-by decorating them in a module ``doctor``; ``manage.py sas doctor`` runs them all.
+by decorating functions in a module ``doctor``; ``manage.py sas doctor`` runs them all.
 """
 
 from workers.desk.doctor import (

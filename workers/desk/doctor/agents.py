@@ -1,4 +1,4 @@
-"""Agents: what an operator or a breaker keeps from being claimed."""
+"""Agents: flow rows, breakers, windows and holds that stop claims."""
 
 from collections.abc import Iterable
 
@@ -19,8 +19,8 @@ from workers.store.db import dialect
 @probe("agents")
 def have_flow_rows() -> Iterable[Finding]:
     """Look for agents without a row to count their claims on."""
-    known = set(Flow.objects.values_list("agent", flat=True))
-    missing = sorted({agent.name for agent in registry.agents()} - known)
+    names = set(Flow.objects.values_list("agent", flat=True))
+    missing = sorted({agent.name for agent in registry.agents()} - names)
     if missing:
         yield error(
             _("agents without a flow row: %(names)s", names=say_names(missing)),
@@ -32,7 +32,7 @@ def have_flow_rows() -> Iterable[Finding]:
 @probe("agents")
 def may_be_claimed() -> Iterable[Finding]:
     """Look for open breakers, windows of 0 and holds."""
-    bad = [_stopped(flow) for flow in Flow.objects.filter(_STOPPED).order_by("agent")]
+    bad = [_stop_finding(flow) for flow in Flow.objects.filter(_STOPPED).order_by("agent")]
     for hold in Hold.objects.filter(ended_at=None):
         what = f"{hold.kind} {hold.name}".strip()
         bad.append(
@@ -58,7 +58,7 @@ _STOPPED = (
 )
 
 
-def _stopped(flow: Flow) -> Finding:
+def _stop_finding(flow: Flow) -> Finding:
     if flow.forced == "closed":
         return warning(
             _("the breaker of %(agent)s is forced closed", agent=flow.agent),
@@ -102,7 +102,7 @@ def _stopped(flow: Flow) -> Finding:
 
 @probe("agents")
 def end_before_a_stopped_worker() -> Iterable[Finding]:
-    """Compare the time a stopped worker waits with the calls that must not be cut off."""
+    """Compare the time a stopped worker waits with the timeouts of unsafe agents."""
     unsafe = {agent.name for agent in registry.agents() if agent.effect == Effect.UNSAFE}
     cut_off = sorted(
         {

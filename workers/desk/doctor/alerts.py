@@ -1,4 +1,4 @@
-"""Alerts that are open: neither over nor acknowledged."""
+"""Open alerts: neither resolved nor acknowledged."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from workers.models import Alert
 @probe("alerts")
 def are_acknowledged() -> Iterable[Finding]:
     """Count the open alerts, by code."""
-    found = (
+    rows = (
         Alert.objects.filter(acknowledged_at=None)
         .values_list("code")
         .annotate(n=Count("pk"), first=Min("raised_at"))
@@ -35,6 +35,6 @@ def are_acknowledged() -> Iterable[Finding]:
                 ' "Alerts" in the documentation does not say otherwise.'
             ),
         )
-        for code, count, first in found
+        for code, count, first in rows
     ]
     yield from bad or [ok(_("no alert is open"))]

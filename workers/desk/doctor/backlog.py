@@ -1,4 +1,4 @@
-"""Work that waits: how much, for how long, and whether somebody is at it."""
+"""Work that waits: how much, for how long, and whether it goes on."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -12,7 +12,7 @@ from workers.operate.invariants import SLACK_SECONDS, TELLING_SECONDS
 from workers.store.db import dialect
 from workers.store.flow import due_steps
 
-#: A step that may be claimed and is not waits for room, a breaker or a hold.
+#: A step that could be claimed for longer than this waits for room, a breaker or a hold.
 LONG_SECONDS = 300
 
 
@@ -20,18 +20,18 @@ LONG_SECONDS = 300
 def pending_steps_are_claimed() -> Iterable[Finding]:
     """Count the steps that may be claimed, by agent, with the oldest."""
     moment, params = dialect.clock(None)
-    found = dialect.fetch(
+    rows = dialect.fetch(
         "SELECT agent, count(*), min(not_before) FROM workers_live WHERE state = 'pending'"
         f" AND not_before <= {moment} GROUP BY agent ORDER BY agent",
         params,
     )
     now = dialect.read_clock()
-    waiting = [(agent, count, _age(oldest, now)) for agent, count, oldest in found]
+    waiting = [(agent, count, _age(oldest, now)) for agent, count, oldest in rows]
     for agent, _total, seconds in waiting:
         if seconds > LONG_SECONDS:
             stopped, oldest = _due(agent)
             if _age(oldest, now) <= LONG_SECONDS:
-                # What is paused, in error or held is told elsewhere.
+                # Other probes report what is paused, in error or held.
                 continue
             yield warning(
                 ngettext(
@@ -58,15 +58,15 @@ def pending_steps_are_claimed() -> Iterable[Finding]:
 def _due(agent: str) -> tuple[int, object]:
     """Return how many steps of an agent may be claimed, and since when the oldest may."""
     moment, params = dialect.clock(None)
-    found = dialect.fetch(
+    rows = dialect.fetch(
         f"SELECT count(*), min(l.not_before) FROM {due_steps.steps('%s', moment)}", [agent, *params]
     )
-    return found[0][0], found[0][1]
+    return rows[0][0], rows[0][1]
 
 
 @probe("backlog")
 def started_steps_end() -> Iterable[Finding]:
-    """Count the claims that expired and that nobody has taken back."""
+    """Count the expired claims that no Supervisor has taken back."""
     moment, params = dialect.clock(None)
     slack = dialect.later("s.complete_by", str(sas.expiry_grace_seconds + SLACK_SECONDS))
     count, oldest = dialect.fetch(
@@ -90,13 +90,13 @@ def started_steps_end() -> Iterable[Finding]:
 
 @probe("backlog")
 def claims_are_started() -> Iterable[Finding]:
-    """Count the claims that are sent again because nobody starts them."""
-    found = dialect.fetch(
+    """Count the claims that are sent again because no worker starts them."""
+    rows = dialect.fetch(
         "SELECT l.agent, count(*), max(s.lost_count) FROM workers_live l"
         " JOIN workers_step s ON s.id = l.step_id WHERE l.look_at IS NOT NULL"
         " AND s.complete_by IS NULL AND s.lost_count > 0 GROUP BY l.agent ORDER BY l.agent"
     )
-    for agent, count, times in found:
+    for agent, count, times in rows:
         yield warning(
             ngettext(
                 "%(n)d claim of %(agent)s was sent %(times)d times and nobody has started it",
@@ -113,7 +113,7 @@ def claims_are_started() -> Iterable[Finding]:
 
 @probe("backlog")
 def filed_replies_are_settled() -> Iterable[Finding]:
-    """Count the replies on rows that no Scheduler has taken."""
+    """Count the replies on rows that no Scheduler has settled."""
     moment, params = dialect.clock(None)
     count = dialect.fetch(
         "SELECT count(*) FROM workers_step WHERE reply IS NOT NULL AND state = 'processing'"
@@ -161,7 +161,7 @@ def processes_by_state() -> Iterable[Finding]:
 
 @probe("submitters")
 def are_told() -> Iterable[Finding]:
-    """Count the reply queues and webhooks that are not told."""
+    """Count the reply queues and webhooks that were given up, or are due for long."""
     moment, params = dialect.clock(None)
     given_up = dialect.fetch("SELECT count(*) FROM workers_sink WHERE state = 'undeliverable'")[0][
         0

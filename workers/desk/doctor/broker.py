@@ -1,4 +1,4 @@
-"""The broker: whether it answers, takes and keeps messages, and is ours alone."""
+"""The broker: whether it answers, accepts and keeps messages, and is ours alone."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -26,7 +26,7 @@ from workers.wire import cards
 from workers.wire.cards import QUEUE
 
 OLDEST_RABBITMQ = (3, 8)
-#: Keys of kombu's beside those named after queues.
+#: Prefixes of kombu's keys, beside those named after queues.
 _KOMBU = ("_kombu.", "unacked", "celery", "sas.", "replies.", "orders.", "global:")
 KEYS_LOOKED_AT = 1000
 NOT_ALLOWED = 403
@@ -38,7 +38,7 @@ def answers() -> Iterable[Finding]:
     url = _url(current_app.connection_for_write())
     try:
         with connected() as connection:
-            found = list(_of_server(connection))
+            findings = list(_server_findings(connection))
     except Unreachable as failure:
         yield error(
             _("the broker %(url)s does not answer: %(failure)s", url=url, failure=str(failure)),
@@ -46,18 +46,18 @@ def answers() -> Iterable[Finding]:
             _("Look at BROKER_URL, at the server, and at the way to it."),
         )
         return
-    yield from found or [ok(_("the broker answers: %(url)s", url=url))]
+    yield from findings or [ok(_("the broker answers: %(url)s", url=url))]
 
 
 def _url(connection: Any) -> str:
-    """Return where the broker is, with a mask for its password if it has one."""
-    # kombu would fill in a host and a password that nobody gave.
+    """Return the broker's URL, with a mask for its password if it has one."""
+    # kombu would fill in a host and a password that are not set.
     if not connection.hostname:
         return f"{connection.transport_cls}://"
     return str(connection.as_uri(mask="**" if connection.password else ""))
 
 
-def _of_server(connection: Any) -> Iterable[Finding]:
+def _server_findings(connection: Any) -> Iterable[Finding]:
     if kind(connection) != AMQP:
         return
     facts = connection.connection.server_properties
@@ -85,7 +85,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 @probe("broker")
 @while_connected
 def is_ours_alone(connection: Any) -> Iterable[Finding]:
-    """Leave this installation's card at the broker, and look for those of others."""
+    """Leave this installation's card at the broker, and look for other installations' cards."""
     try:
         others = cards.exchange(connection)
     except Exception as failure:
@@ -122,12 +122,12 @@ def is_ours_alone(connection: Any) -> Iterable[Finding]:
 @probe("broker", needs=Need.NOTHING, applies=lambda: broker_is(AMQP))
 @while_connected
 def confirms_messages(connection: Any) -> Iterable[Finding]:
-    """Send a message to a queue of this probe's own, and look whether it was taken and is there."""
+    """Send a message to a queue of the probe's own: it must be confirmed, and arrive."""
     alarms = alarms_of(connection)
     try:
         yield _round_trip(connection)
     except Exception as failure:  # noqa: BLE001 (each transport has errors of its own)
-        # To close it properly would wait for a broker that reads nothing.
+        # A proper close would wait for a broker that reads nothing.
         connection.collect()
         yield _alarm(alarms[0]) if alarms else _refusal(failure)
 
@@ -171,7 +171,7 @@ def _alarm(reason: str) -> Finding:
 
 
 def _refusal(failure: Exception) -> Finding:
-    said = in_a_line(failure, 200)
+    text = in_a_line(failure, 200)
     if getattr(failure, "reply_code", None) == NOT_ALLOWED:
         return info(
             _("this login may not make a queue sas.doctor.*, so no message was tried"),
@@ -182,7 +182,7 @@ def _refusal(failure: Exception) -> Finding:
             ),
         )
     return error(
-        _("the broker took no message: %(said)s", said=said),
+        _("the broker took no message: %(said)s", said=text),
         _("Nothing is sent: orders are accepted and wait, and nothing fails."),
         _(
             "Look for a memory or disk alarm (`rabbitmqctl status`), and at the login's "
@@ -194,7 +194,7 @@ def _refusal(failure: Exception) -> Finding:
 @probe("broker", needs=Need.NOTHING, applies=lambda: broker_is(REDIS))
 @while_connected
 def redis_takes_writes(connection: Any) -> Iterable[Finding]:
-    """Write a key of this probe's own: a server that was demoted answers, and takes none."""
+    """Write a key of this probe's own: a demoted server answers, but refuses writes."""
     key = f"sas.doctor.{uuid4().hex}"
     try:
         client = connection.default_channel.client
@@ -213,7 +213,7 @@ def redis_takes_writes(connection: Any) -> Iterable[Finding]:
 @probe("broker", needs=Need.NOTHING, applies=lambda: broker_is(REDIS))
 @while_connected
 def redis_keeps_messages(connection: Any) -> Iterable[Finding]:
-    """Look at the settings of Redis or Valkey by which messages could go."""
+    """Look for settings of Redis or Valkey that could lose messages."""
     client = connection.default_channel.client
     facts = client.info()
     name = "Valkey" if "valkey_version" in facts else "Redis"
@@ -224,11 +224,11 @@ def redis_keeps_messages(connection: Any) -> Iterable[Finding]:
             version=str(facts.get("valkey_version", facts.get("redis_version"))),
         )
     )
-    yield from _of_redis(facts)
+    yield from _redis_findings(facts)
     queues = current_app.amqp.queues
     strange = sorted(
         key
-        for key in (one.decode("utf-8", "replace") for one in _some_keys(client))
+        for key in (raw.decode("utf-8", "replace") for raw in _some_keys(client))
         if not key.startswith(_KOMBU) and key.partition("\x06")[0] not in queues
     )
     if strange:
@@ -245,7 +245,7 @@ def redis_keeps_messages(connection: Any) -> Iterable[Finding]:
         )
 
 
-def _of_redis(facts: dict[str, Any]) -> Iterable[Finding]:
+def _redis_findings(facts: dict[str, Any]) -> Iterable[Finding]:
     policy = facts.get("maxmemory_policy", "noeviction")
     if policy != "noeviction":
         yield error(
@@ -266,7 +266,7 @@ def _of_redis(facts: dict[str, Any]) -> Iterable[Finding]:
 
 
 def _some_keys(client: Any) -> Iterable[bytes]:
-    for place, key in enumerate(client.scan_iter(count=500)):
-        if place >= KEYS_LOOKED_AT:
+    for i, key in enumerate(client.scan_iter(count=500)):
+        if i >= KEYS_LOOKED_AT:
             return
         yield key

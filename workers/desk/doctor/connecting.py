@@ -1,4 +1,4 @@
-"""A connection to the broker for looking at it: bounded, and closed whatever happens."""
+"""A connection to the broker for probes: bounded in time, and closed whatever happens."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -10,52 +10,51 @@ from celery import current_app
 from workers.desk.doctor.finding import Finding
 from workers.exceptions import in_a_line
 
-#: kombu's transports with a server, by their driver.
+#: Driver types of kombu's transports.
 AMQP, REDIS, FILES = "amqp", "redis", "filesystem"
 CONNECT_SECONDS = 3.0
 
 
 class Unreachable(Exception):
-    """There is no connection to the broker; says why."""
+    """The broker cannot be reached; the message says why."""
 
 
 @contextmanager
 def connected() -> Iterator[Any]:
-    """Yield a connection of one's own; raise ``Unreachable`` where there is none."""
+    """Yield a connection of the caller's own; raise ``Unreachable`` if there is none."""
     connection = current_app.connection_for_write(connect_timeout=CONNECT_SECONDS)
     try:
         try:
             connection.connect()
         except Exception as failure:
-            said = in_a_line(failure, 200)
-            raise Unreachable(said) from failure
+            raise Unreachable(in_a_line(failure, 200)) from failure
         yield connection
     finally:
-        # It is over either way.
+        # An error no longer matters.
         with suppress(Exception):
             connection.release()
 
 
 def kind(connection: Any) -> str:
-    """Return amqp, redis, filesystem..."""
+    """Return the transport's driver type: amqp, redis, filesystem..."""
     return str(connection.transport.driver_type)
 
 
-def broker_is(wanted: str) -> bool:
+def broker_is(driver_type: str) -> bool:
     """Say whether the broker is of a kind, by its address alone."""
     try:
-        return kind(current_app.connection_for_write()) == wanted
+        return kind(current_app.connection_for_write()) == driver_type
     except Exception:  # noqa: BLE001 (each transport has errors of its own)
-        # Another probe tells of an address that names no broker.
+        # Another probe reports an address that names no broker.
         return False
 
 
 def while_connected(
     look: Callable[[Any], Iterable[Finding]],
 ) -> Callable[[], Iterable[Finding]]:
-    """Give a look its connection; without one it has nothing to say, for another probe says so.
+    """Pass a connection to a probe; without one it finds nothing, since another probe reports that.
 
-    So it is where the broker takes nothing because it is in alarm.
+    It also finds nothing if it fails while the broker is in alarm.
     """
 
     @wraps(look)
@@ -66,7 +65,7 @@ def while_connected(
                 try:
                     return list(look(connection))
                 except Exception:
-                    # To close it properly would wait for a broker that reads nothing.
+                    # A proper close would wait for a broker that reads nothing.
                     connection.collect()
                     if alarms:
                         return []
@@ -78,9 +77,9 @@ def while_connected(
 
 
 def alarms_of(connection: Any) -> list[str]:
-    """Return a list that gets the reason of RabbitMQ's alarm as soon as it tells one.
+    """Return a list to which the reason of RabbitMQ's alarm is added when it reports one.
 
-    It says so once a message comes, and reads nothing more.
+    RabbitMQ reports it once a message comes, and reads nothing more.
     """
     alarms: list[str] = []
     if kind(connection) == AMQP:

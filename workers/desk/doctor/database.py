@@ -1,4 +1,4 @@
-"""The database: whether it answers, keeps what it confirmed, and lets nobody block for ever."""
+"""The database: whether it answers, keeps what it confirmed, and limits what hangs."""
 
 import time
 from collections.abc import Iterable
@@ -24,12 +24,12 @@ from workers.store.db import dialect, prepared_plans
 
 #: Django 5.2's own lower bound.
 OLDEST_POSTGRES = 140_000
-#: An answer slower than this slows every order down.
+#: An answer slower than this slows down every order.
 SLOW_SECONDS = 0.2
 SKEW = timedelta(seconds=2)
-#: How psycopg names what it prepares.
+#: Prefix of psycopg's names of prepared statements; a pooler renames those that it knows.
 _UNTOUCHED = "_pg3_"
-#: Share of the connections from which on a peak may be refused.
+#: Share of the connections from which on a peak may fail.
 CROWDED = 0.8
 #: Connections beside the agents': schedulers, web threads, consumer, Beat, timers, people.
 OTHER_CONNECTIONS = 20
@@ -43,7 +43,7 @@ _DURABLE = {
     "fsync": ("on", _("what was committed may be gone after a crash of the machine")),
     "full_page_writes": ("on", _("a page half written when the power fails is lost")),
 }
-#: Milliseconds that do, and what hangs without them.
+#: Limit in milliseconds, and what hangs without it.
 _LIMITS = {
     "statement_timeout": (15000, _("a statement that hangs holds its worker and its locks")),
     "lock_timeout": (
@@ -79,7 +79,7 @@ def answers() -> Iterable[Finding]:
 
 @probe("database")
 def takes_writes() -> Iterable[Finding]:
-    """Say whether the database can be written to; a standby answers, too."""
+    """Check that the database can be written to: a standby answers, too."""
     try:
         db_connections.require_writable()
     except DatabaseError as failure:
@@ -91,10 +91,10 @@ def takes_writes() -> Iterable[Finding]:
 
 
 def _unusable(failure: Exception) -> Finding:
-    said = first_line(failure)[:200]
+    text = first_line(failure)[:200]
     if isinstance(failure, DjangoError) and database_login.refusal(failure):
         return error(
-            _("the database cannot be used: %(failure)s", failure=said),
+            _("the database cannot be used: %(failure)s", failure=text),
             NO_ORDERS,
             _(
                 "Correct DATABASE_URL; or create what it names, and let this user read and write"
@@ -104,7 +104,7 @@ def _unusable(failure: Exception) -> Finding:
     if db_connections.is_read_only(failure):
         return READ_ONLY
     return error(
-        _("the database does not answer: %(failure)s", failure=said),
+        _("the database does not answer: %(failure)s", failure=text),
         NO_ORDERS,
         _("Look at DATABASE_URL, at the server, and at the way to it."),
     )
@@ -127,7 +127,7 @@ def _version() -> Finding:
 
 @probe("database", needs=Need.DATABASE)
 def holds_every_name() -> Iterable[Finding]:
-    """Look at the encoding, by which a database lacks letters of people's names."""
+    """Check that the encoding has the letters of all people's names."""
     if encoding := foreign_encoding(connection):
         yield error(
             _("the database's encoding is %(encoding)s", encoding=encoding),
@@ -141,17 +141,17 @@ def holds_every_name() -> Iterable[Finding]:
 
 @probe("database", needs=Need.DATABASE, applies=dialect.is_postgres)
 def keeps_what_it_confirms() -> Iterable[Finding]:
-    """Look at the settings of PostgreSQL by which a committed order could be lost."""
+    """Look for settings of PostgreSQL that could lose a committed order."""
     bad = [
         error(
             _("%(name)s is %(value)s", name=name, value=value),
             _("Switched off, %(why)s.", why=why),
-            _("Set %(name)s = %(wanted)s.", name=name, wanted=wanted),
+            _("Set %(name)s = %(wanted)s.", name=name, wanted=required),
         )
-        for name, (wanted, why) in _DURABLE.items()
-        if (value := _shown(name)) != wanted
+        for name, (required, why) in _DURABLE.items()
+        if (value := _setting(name)) != required
     ]
-    if _shown("synchronous_commit") == "off":
+    if _setting("synchronous_commit") == "off":
         bad.append(
             error(
                 _("synchronous_commit is off"),
@@ -167,9 +167,9 @@ def keeps_what_it_confirms() -> Iterable[Finding]:
 
 @probe("database", needs=Need.DATABASE, applies=dialect.is_postgres)
 def a_failover_loses_nothing() -> Iterable[Finding]:
-    """Look whether a standby that may be promoted has every commit."""
+    """Check that a standby that may be promoted has every commit."""
     standbys = int(dialect.fetch("SELECT count(*) FROM pg_stat_replication")[0][0])
-    if standbys and not _shown("synchronous_standby_names"):
+    if standbys and not _setting("synchronous_standby_names"):
         yield warning(
             _("no standby confirms commits: synchronous_standby_names is empty"),
             _(
@@ -185,8 +185,8 @@ def a_failover_loses_nothing() -> Iterable[Finding]:
 
 @probe("database", needs=Need.DATABASE, applies=dialect.is_postgres)
 def isolates_as_the_store_expects() -> Iterable[Finding]:
-    """Look at the isolation level that this connection really has."""
-    if (level := _shown("transaction_isolation")) != "read committed":
+    """Check the isolation level that this connection really has."""
+    if (level := _setting("transaction_isolation")) != "read committed":
         yield error(
             _("transactions are %(level)s", level=level),
             _(
@@ -199,7 +199,7 @@ def isolates_as_the_store_expects() -> Iterable[Finding]:
 
 @probe("database", needs=Need.DATABASE, applies=dialect.is_postgres)
 def limits_what_hangs() -> Iterable[Finding]:
-    """Look at the time limits that this connection really has."""
+    """Check the time limits that this connection really has."""
     line = " ".join(f"-c {name}={limit}" for name, (limit, _why) in _LIMITS.items())
     missing = [
         warning(
@@ -215,15 +215,15 @@ def limits_what_hangs() -> Iterable[Finding]:
             ),
         )
         for name, (limit, why) in _LIMITS.items()
-        if _shown(name) == "0"
+        if _setting(name) == "0"
     ]
     yield from missing or [ok(_("statements, lock waits and idle transactions have a limit"))]
 
 
 @probe("database", needs=Need.DATABASE, applies=dialect.is_postgres)
 def has_room_for_connections() -> Iterable[Finding]:
-    """Compare the connections in use, and those the workers may need, with what there is."""
-    most = int(_shown("max_connections")) - int(_shown("superuser_reserved_connections"))
+    """Compare the connections in use, and those the workers may need, with the limit."""
+    most = int(_setting("max_connections")) - int(_setting("superuser_reserved_connections"))
     used = int(
         dialect.fetch(
             "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
@@ -255,11 +255,11 @@ def has_room_for_connections() -> Iterable[Finding]:
 
 @probe("database", needs=Need.DATABASE, applies=dialect.is_postgres)
 def keeps_plans_that_stay() -> Iterable[Finding]:
-    """Look whether a pooler stands between that may drop the plans which a connection keeps."""
+    """Look for a pooler that may drop the plans that a connection keeps."""
     with transaction.atomic(), prepared_plans.prepared():
         pid = int(dialect.fetch("SELECT pg_backend_pid()")[0][0])
         names = [name for (name,) in dialect.fetch("SELECT name FROM pg_prepared_statements")]
-    # A pooler says a number of its own at the login, and names statements anew that it knows of.
+    # A pooler reports a pid of its own at login, and renames the prepared statements that it knows.
     if prepared_plans.raw(connection).info.backend_pid == pid:
         yield ok(_("connections lead to the server itself"))
     elif sas.kept_plans and any(name.startswith(_UNTOUCHED) for name in names):
@@ -278,10 +278,10 @@ def clocks_agree() -> Iterable[Finding]:
     began = time.monotonic()
     theirs = dialect.read_clock()
     ours = datetime.now(UTC)
-    # The answer was on its way for a part of that time.
-    on_its_way = timedelta(seconds=time.monotonic() - began)
+    # The answer was under way for a part of that time.
+    under_way = timedelta(seconds=time.monotonic() - began)
     apart = abs(ours - theirs)
-    if apart > SKEW + on_its_way:
+    if apart > SKEW + under_way:
         yield warning(
             _(
                 "this machine's clock and the database's are %(seconds).0f s apart",
@@ -299,7 +299,7 @@ def clocks_agree() -> Iterable[Finding]:
 
 @probe("database", needs=Need.DATABASE, applies=lambda: not dialect.is_postgres())
 def sqlite_is_set_up() -> Iterable[Finding]:
-    """Look at the pragmas SQLite really has, and at what it is used for."""
+    """Check the pragmas that SQLite really has, and that it is not used in production."""
     mode = str(dialect.fetch("PRAGMA journal_mode")[0][0]).lower()
     if mode not in ("wal", "memory"):
         yield warning(
@@ -327,7 +327,7 @@ def sqlite_is_set_up() -> Iterable[Finding]:
 
 @probe("migrations", needs=Need.DATABASE)
 def migrations_are_applied() -> Iterable[Finding]:
-    """Compare the tables with the code."""
+    """Compare the applied migrations with the code's."""
     names = unapplied()
     if names:
         yield error(
@@ -343,12 +343,12 @@ def migrations_are_applied() -> Iterable[Finding]:
         return
     yield ok(_("every migration is applied"))
     loader = MigrationLoader(connection)
-    known = set(loader.disk_migrations)
-    apps = {app for app, _ in known}
+    ours = set(loader.disk_migrations)
+    apps = {app for app, _ in ours}
     newer = sorted(
         f"{app}.{name}"
         for app, name in loader.applied_migrations
-        if app in apps and (app, name) not in known
+        if app in apps and (app, name) not in ours
     )
     if newer:
         yield info(
@@ -361,5 +361,5 @@ def migrations_are_applied() -> Iterable[Finding]:
         )
 
 
-def _shown(name: str) -> str:
+def _setting(name: str) -> str:
     return str(dialect.fetch(f"SHOW {name}")[0][0])

@@ -1,4 +1,4 @@
-"""The periodic duties: whether they are there, switched on, and performed."""
+"""The periodic duties: whether they are scheduled, switched on, and performed."""
 
 from collections.abc import Iterable
 
@@ -50,7 +50,7 @@ def are_scheduled() -> Iterable[Finding]:
 
 @probe("duties")
 def sweep_and_poll_are_performed() -> Iterable[Finding]:
-    """Look when the Supervisor last swept and the Scheduler last polled."""
+    """Check when the Supervisor last swept and the Scheduler last polled."""
     raising = {failure.name for failure in leases.failing(least=1)}
     for name, interval in ((leases.SWEEP, sas.sweep_seconds), (leases.POLL, sas.poll_seconds)):
         seconds = leases.seconds_since(name)
@@ -67,7 +67,7 @@ def sweep_and_poll_are_performed() -> Iterable[Finding]:
             yield _ahead(_("the last %(name)s is dated", name=name), -seconds)
             continue
         if name in raising:
-            # Said by the probe of duties that raise, with what they raise.
+            # The probe of duties that raise reports it, with the exception.
             continue
         never = _("was never performed")
         since = never if seconds is None else _("is %(seconds).0f s ago", seconds=seconds)
@@ -133,13 +133,13 @@ def claims_are_not_dated_in_the_future() -> Iterable[Finding]:
     latest = dialect.instant(seconds)
     if latest is not None:
         ahead = (latest - dialect.read_clock()).total_seconds()
-        said = ngettext("%(n)d claim is dated", "%(n)d claims are dated up to", count)
-        yield _ahead(said, ahead)
+        what = ngettext("%(n)d claim is dated", "%(n)d claims are dated up to", count)
+        yield _ahead(what, ahead)
 
 
 @probe("duties")
 def beat_does_not_wait_for_its_clock() -> Iterable[Finding]:
-    """Look for runs that Celery Beat noted by a clock that was set back since."""
+    """Look for runs that Celery Beat recorded before its clock was set back."""
     for name, seconds in beat_schedule.future_runs():
         yield error(
             _(
@@ -158,7 +158,7 @@ def beat_does_not_wait_for_its_clock() -> Iterable[Finding]:
 
 @probe("duties")
 def pruning_is_performed() -> Iterable[Finding]:
-    """Look when what is over was last pruned."""
+    """Check when old rows were last pruned."""
     seconds = leases.seconds_since(prune_journals.JOURNALS)
     if seconds is None:
         yield info(

@@ -22,9 +22,9 @@ LITTLE_BYTES, NEXT_TO_NOTHING_BYTES = 1024**3, 100 * 1024**2
 
 @probe("files", needs=Need.NOTHING)
 def disks_have_room() -> Iterable[Finding]:
-    """Look at the disks of what is kept in files: database, messages, mails.  None may be.
+    """Check the disks of files that this installation writes, if any: database, messages, mails.
 
-    How full the disk of a server is no statement says: see "Operating limits" in the documentation.
+    No SQL says how full a server's disk is: see "Operating limits" in the documentation.
     """
     folders = [*_database(), *_messages()]
     if folders or getattr(settings, "EMAIL_FILE_PATH", None):
@@ -36,15 +36,15 @@ def disks_have_room() -> Iterable[Finding]:
                 _("The embedded database, message files and mails are kept there."),
                 _("Make it, let this user write to it, or give SAS_RUN_DIR another one."),
             )
-    for one in _one_a_disk(folders):
-        free = shutil.disk_usage(one).free
+    for path in _one_per_disk(folders):
+        free = shutil.disk_usage(path).free
         if free < LITTLE_BYTES:
             level = error if free < NEXT_TO_NOTHING_BYTES else warning
             yield level(
                 _(
                     "%(size)d MB are left on the disk of %(folder)s",
                     size=free // 1024**2,
-                    folder=str(one),
+                    folder=str(path),
                 ),
                 _("A full disk fails every write there, and with SQLite every order."),
                 _("Make room."),
@@ -54,7 +54,7 @@ def disks_have_room() -> Iterable[Finding]:
                 _(
                     "%(size)d GB are left on the disk of %(folder)s",
                     size=free // 1024**3,
-                    folder=str(one),
+                    folder=str(path),
                 )
             )
 
@@ -72,14 +72,14 @@ def _messages() -> list[Path]:
     return [Path(options[name]) for name in ("data_folder_in", "data_folder_out")]
 
 
-def _one_a_disk(folders: list[Path]) -> Iterable[Path]:
-    """Return the first of the folders on each disk, without those that are missing."""
-    return {one.stat().st_dev: one for one in reversed(folders) if one.is_dir()}.values()
+def _one_per_disk(folders: list[Path]) -> Iterable[Path]:
+    """Return the first existing folder on each disk."""
+    return {path.stat().st_dev: path for path in reversed(folders) if path.is_dir()}.values()
 
 
 @probe("files", needs=Need.NOTHING, applies=lambda: connection.vendor == "sqlite")
 def sqlite_is_on_a_local_disk() -> Iterable[Finding]:
-    """Look at the kind of file system that SQLite's file lies on."""
+    """Check the kind of file system that SQLite's file lies on."""
     kind = file_system(Path(str(connection.settings_dict["NAME"])))
     if kind.startswith(NETWORK):
         yield error(
@@ -90,12 +90,12 @@ def sqlite_is_on_a_local_disk() -> Iterable[Finding]:
 
 
 def file_system(path: Path) -> str:
-    """Return the kind of file system a path lies on; empty where the system does not say."""
+    """Return the kind of file system a path lies on; empty if the system does not say."""
     try:
         lines = MOUNTS.read_text(encoding="utf-8").splitlines()
     except OSError:
         return ""
     mounts = [(Path(fields[1]), fields[2]) for line in lines if len(fields := line.split()) > 2]
     around = {path.absolute(), *path.absolute().parents}
-    found = [(len(point.parts), kind) for point, kind in mounts if point in around]
-    return max(found, default=(0, ""))[1]
+    candidates = [(len(point.parts), kind) for point, kind in mounts if point in around]
+    return max(candidates, default=(0, ""))[1]

@@ -1,4 +1,4 @@
-"""What a probe has to say."""
+"""Findings of probes, and their levels."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,7 @@ from workers.definitions.sentences import in_words, kept
 
 
 class Level(StrEnum):
-    """How bad it is; the order is that of the members."""
+    """How bad a finding is; members are in ascending order."""
 
     OK = "ok"
     INFO = "info"
@@ -22,9 +22,9 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at: what is so, why it matters, and what to do.
+    """One result of a probe: what it found, why that matters, and what to do.
 
-    A text is a sentence with parameters (``workers.definitions.sentences``), or as it is.
+    A text is a sentence with parameters (``workers.definitions.sentences``), or plain.
     """
 
     level: Level
@@ -37,12 +37,12 @@ class Finding:
         return {"what": self.what, "why": self.why, "remedy": self.remedy}
 
     def in_words(self) -> dict[str, str]:
-        """Return it in the reader's language."""
-        said = {name: in_words(text) for name, text in self.texts.items()}
-        return {"level": str(self.level), **said}
+        """Return its level and texts in the reader's language."""
+        words = {name: in_words(text) for name, text in self.texts.items()}
+        return {"level": str(self.level), **words}
 
     def kept(self) -> dict[str, Any]:
-        """Return what is kept of it, to be put into words when it is read."""
+        """Return its level and texts for storage, to be put into words when they are read."""
         return {"level": str(self.level)} | {name: kept(text) for name, text in self.texts.items()}
 
 

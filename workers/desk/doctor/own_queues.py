@@ -1,4 +1,4 @@
-"""Queues that applications read themselves, with consumers of their own."""
+"""Queues that applications read with consumers of their own."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from workers.desk.doctor.registry import discover
 
 @dataclass(frozen=True, slots=True)
 class OwnQueue:
-    """A queue that an application reads itself, and may do without."""
+    """A queue that an application reads itself, and that may be missing."""
 
     name: str
     without: str
@@ -19,11 +19,11 @@ _own: dict[str, OwnQueue] = {}
 
 
 def also_look_at(queue: OwnQueue) -> None:
-    """Have ``doctor`` look at a queue of the application's own; for its module ``doctor``."""
+    """Have the doctor check a queue of the application's own; for its module ``doctor``."""
     _own[queue.name] = queue
 
 
 def own_queues() -> dict[str, OwnQueue]:
-    """Return what applications have asked for, by name."""
+    """Return the queues that applications have registered, by name."""
     discover()
     return _own

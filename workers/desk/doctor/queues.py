@@ -1,4 +1,4 @@
-"""The queues: whether each is there, read by somebody, and not too full."""
+"""The queues: whether each exists, has a reader, and is not too full."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _WITHOUT = {
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A queue at the broker; ``readers`` None: this broker does not say."""
+    """State of a queue at the broker; ``readers`` None: this broker does not say."""
 
     messages: int
     readers: int | None
@@ -41,22 +41,22 @@ class State:
 @probe("queues", needs=Need.NOTHING)
 @while_connected
 def are_read(connection: Any) -> Iterable[Finding]:
-    """Look at every queue there should be."""
+    """Check every queue that should exist."""
     names = [*sorted({*ENGINE_QUEUES, *agent_queues()}), *own_queues()]
     states = {name: state_of(connection, name) for name in names}
-    there = {name: state for name, state in states.items() if state}
-    # First, because nobody can read such a queue.
-    found = _differing(connection, there)
-    found += [finding for name, state in states.items() if (finding := _judge(name, state))]
-    yield from found
-    if all(finding.level is Level.INFO for finding in found):
-        is_told = all(state.readers is not None for state in there.values())
-        read, unsaid = (
-            _("%(n)d queues are there and read", n=len(there)),
-            _("%(n)d queues can be read; this broker does not say by whom", n=len(there)),
+    existing = {name: state for name, state in states.items() if state}
+    # First, because no worker can read such a queue.
+    findings = _declaration_errors(connection, existing)
+    findings += [finding for name, state in states.items() if (finding := _judge(name, state))]
+    yield from findings
+    if all(finding.level is Level.INFO for finding in findings):
+        has_readers = all(state.readers is not None for state in existing.values())
+        read, unknown = (
+            _("%(n)d queues are there and read", n=len(existing)),
+            _("%(n)d queues can be read; this broker does not say by whom", n=len(existing)),
         )
-        yield ok(read if is_told else unsaid)
-    waiting = ", ".join(f"{name} {state.messages}" for name, state in there.items())
+        yield ok(read if has_readers else unknown)
+    waiting = ", ".join(f"{name} {state.messages}" for name, state in existing.items())
     yield info(_("messages: %(queues)s", queues=waiting or _("none")))
 
 
@@ -65,12 +65,12 @@ def _judge(name: str, state: State | None) -> Finding | None:
     why = own.without if own else _WITHOUT.get(name, _("The agents of this queue are not called."))
     remedy = own.start if own else _("Start a worker with -Q %(name)s, or without -Q.", name=name)
     if state is None:
-        # Whoever wants an application's own queue declares it: there, nobody ever did.
+        # Consumers declare an application's own queue: a missing one was never used here.
         return (info if own else error)(_("there is no queue %(name)s", name=name), why, remedy)
     if state.readers == 0 and own and state.messages:
-        # An application may do without it, but whoever sent these waits for an answer.
-        said = _("nobody reads the queue %(name)s, in which messages wait", name=name)
-        return error(said, why, remedy)
+        # An application may do without it, but the senders of these wait for an answer.
+        what = _("nobody reads the queue %(name)s, in which messages wait", name=name)
+        return error(what, why, remedy)
     if state.readers == 0:
         level = warning if own else error
         return level(_("nobody reads the queue %(name)s", name=name), why, remedy)
@@ -83,9 +83,9 @@ def _judge(name: str, state: State | None) -> Finding | None:
     return None
 
 
-def _differing(connection: Any, names: Iterable[str]) -> list[Finding]:
-    """Look whether queues that exist are of the kind that a worker declares."""
-    # However an application's own was declared, its consumer takes it as it is.
+def _declaration_errors(connection: Any, names: Iterable[str]) -> list[Finding]:
+    """Return errors on existing queues that differ from what a worker declares."""
+    # An application's own queues may differ: their consumers take them as they are.
     ours = current_app.amqp.queues
     if kind(connection) != AMQP:
         return []
@@ -101,17 +101,17 @@ def _differing(connection: Any, names: Iterable[str]) -> list[Finding]:
 
 
 def state_of(connection: Any, name: str) -> State | None:
-    """Ask for a queue; None: there is none."""
+    """Return the state of a queue at the broker; None: there is none."""
     channel = connection.channel()
     try:
         if kind(connection) == AMQP:
             _, messages, readers = channel.queue_declare(name, passive=True)
             return State(messages, readers)
-        # Elsewhere a queue is where its messages are: an empty one is as good as none.
+        # Elsewhere a queue is just its messages: an empty one is as good as none.
         return State(channel._size(name), None)
     except connection.channel_errors:
         return None
     finally:
-        # A refusal has closed it.
+        # A channel error has closed it.
         if channel.connection is not None:
             channel.close()

@@ -1,4 +1,4 @@
-"""The probes there are: every installed app names its own in a module ``doctor``."""
+"""The registered probes: every installed app has its own in a module ``doctor``."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from workers.definitions import discovery
 from workers.desk.doctor.finding import Finding
 
 Look = Callable[[], Iterable[Finding]]
-#: The order in which groups are looked at and told of; others come after them.
+#: The order in which groups are run and shown; other groups come after them.
 GROUPS = (
     *("database", "migrations", "settings", "broker", "queues", "workers", "duties"),
     *("agents", "backlog", "alerts", "routes", "submitters", "tables", "files", "shop"),
@@ -16,7 +16,7 @@ GROUPS = (
 
 
 class Need(IntEnum):
-    """What must be there before a probe can look; what needs more is left out without it."""
+    """What a probe needs to run; without it the probe is left out."""
 
     NOTHING = 0
     DATABASE = 1
@@ -29,15 +29,15 @@ def _always() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Looks at one thing."""
+    """One check of the doctor."""
 
     group: str
     name: str
     look: Look
     needs: Need
-    #: Whether there is such a thing at this installation.
+    #: Whether this installation has what the probe looks at.
     applies: Callable[[], bool] = _always
-    #: Whether a worker looks at it each minute, too.
+    #: Whether a worker runs it each minute, too.
     in_rounds: bool = True
 
 
@@ -54,10 +54,10 @@ def probe(
     """Make a function a probe of a group; a decorator.
 
     The function takes nothing, changes nothing and returns findings.  It may raise and it
-    may hang: both are told of, and the other probes go on.  Where ``applies``, which reads
-    settings only, is False it is no probe: to say that Redis is in order where there is none
-    would mislead.  Without ``in_rounds`` only who asks for it has it looked at: what is true of
-    another process than a worker.
+    may hang: both are reported, and the other probes go on.  While ``applies``, which reads
+    settings only, is False, the probe does not exist: to say that Redis is in order where there
+    is none would mislead.  Without ``in_rounds`` it runs on request only: for what a worker
+    cannot judge of another process.
     """
 
     def register(look: Look) -> Look:
@@ -76,9 +76,9 @@ def discover() -> None:
 def probes() -> list[Probe]:
     """Return every probe of every installed app that applies here, by group."""
     discover()
-    known = [one for one in _probes.values() if one.applies()]
-    return sorted(known, key=lambda one: _place(one.group))
+    applicable = [probe for probe in _probes.values() if probe.applies()]
+    return sorted(applicable, key=lambda probe: _rank(probe.group))
 
 
-def _place(group: str) -> int:
+def _rank(group: str) -> int:
     return GROUPS.index(group) if group in GROUPS else len(GROUPS)

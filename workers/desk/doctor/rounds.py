@@ -1,11 +1,11 @@
-"""The probes as a duty: all of them, in a worker, each minute; what they find is kept.
+"""The probes as a duty: all of them, in a worker, each minute; their results are stored.
 
-A round is bounded: each probe has a few seconds, and once the time of all is up the rest are left
-for the next round, which begins with them.  What the probes look at beyond the database (broker,
-disk, settings) is seen from the worker that runs them.
+A round is bounded: each probe has a few seconds, and once the round's time is up the rest are left
+to the next round, which begins with them.  Anything beyond the database (broker, disk, settings) is
+seen from the worker that runs the round.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 from time import monotonic
@@ -23,30 +23,29 @@ ROUND_SECONDS = 30.0
 
 @examinations.register
 def look_over() -> None:
-    """Run the probes that are due, and keep what they find."""
+    """Run the probes that are due, and store their results."""
     probe_results.keep(look(due([probe for probe in probes() if probe.in_rounds])))
 
 
-def look(wanted: Sequence[Probe], *, seconds: float = ROUND_SECONDS) -> list[ProbeOutcome]:
-    """Run probes until the time is up; return what each of those that ran has found."""
+def look(batch: Sequence[Probe], *, seconds: float = ROUND_SECONDS) -> list[ProbeOutcome]:
+    """Run probes until the time is up; return the results of those that ran."""
     end = monotonic() + seconds
-    looks = []
-    for probe in wanted:
+    outcomes = []
+    for probe in batch:
         began = monotonic()
         if began >= end:
             break
-        # The duty itself needs the tables: they are there, and need no look for every probe.
-        told = list(examine([replace(probe, needs=Need.NOTHING)], seconds=PROBE_SECONDS))
-        looks.append(_looked(probe, told, monotonic() - began))
-    return looks
+        # The duty itself needs the tables, so they need no check for every probe.
+        findings = list(examine([replace(probe, needs=Need.NOTHING)], seconds=PROBE_SECONDS))
+        outcomes.append(_outcome(probe, findings, monotonic() - began))
+    return outcomes
 
 
-def _looked(probe: Probe, told: Iterable[ProbeFinding], seconds: float) -> ProbeOutcome:
-    findings = list(told)
+def _outcome(probe: Probe, findings: Sequence[ProbeFinding], seconds: float) -> ProbeOutcome:
     return ProbeOutcome(
         name_of(probe),
         str(worst(findings) if findings else Level.OK),
-        [one.finding.kept() for one in findings],
+        [row.finding.kept() for row in findings],
         seconds,
     )
 
@@ -55,14 +54,14 @@ def name_of(probe: Probe) -> str:
     return f"{probe.group}.{probe.name}"
 
 
-def due(wanted: Sequence[Probe]) -> list[Probe]:
-    """Return the probes that are to be run now, those whose last result is the oldest first.
+def due(candidates: Sequence[Probe]) -> list[Probe]:
+    """Return the probes to run now, the one with the oldest result first.
 
-    One that took long, and found nothing wrong, rests.
+    A probe that took long, and found nothing wrong, rests.
     """
     lasts = probe_results.last_looks()
-    awake = [probe for probe in wanted if not _rests(lasts.get(name_of(probe)))]
-    # Those that were never run come first; the sort keeps the order of the groups.
+    awake = [probe for probe in candidates if not _rests(lasts.get(name_of(probe)))]
+    # Probes that never ran come first; the sort keeps the order of the groups.
     return sorted(awake, key=lambda probe: -_age(lasts.get(name_of(probe))))
 
 
@@ -77,5 +76,5 @@ def _rests(last: LastLook | None) -> bool:
 
 
 def _age(last: LastLook | None) -> float:
-    """Return the age of a result in whole minutes: those of one round are as old as each other."""
+    """Return the age of a result in whole minutes: results of one round have the same age."""
     return inf if last is None else last.age_seconds // 60

@@ -1,4 +1,4 @@
-"""Routes: whether anybody is told of incidents, and whether that works."""
+"""Routes: whether there is one, and whether its deliveries arrive."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -14,15 +14,15 @@ from workers.desk.states import DeliveryEvent, DeliveryState
 from workers.desk.store import deliveries
 from workers.store.db import dialect
 
-#: What was given up before is history.
+#: Deliveries that were given up earlier are history.
 LATELY = timedelta(days=1)
-#: Time after which a message that is due should have left.
+#: Time within which a due message should have left.
 LATE_SECONDS = 120.0
 
 
 @probe("routes")
 def somebody_is_told() -> Iterable[Finding]:
-    """Say whether an active route is there."""
+    """Check that there is an active route."""
     count = Route.objects.filter(is_active=True).count()
     if count:
         text = ngettext(
@@ -42,7 +42,7 @@ def somebody_is_told() -> Iterable[Finding]:
 
 @probe("routes")
 def deliveries_arrive() -> Iterable[Finding]:
-    """Look for deliveries that were given up, and for those that nobody sends."""
+    """Look for deliveries that were given up, and for due ones that no relay sends."""
     given_up = (
         Delivery.objects.filter(
             state=DeliveryState.FAILED, ended_at__gt=dialect.read_clock() - LATELY
@@ -52,7 +52,7 @@ def deliveries_arrive() -> Iterable[Finding]:
         .annotate(n=Count("pk"))
         .order_by("route__name")
     )
-    found = [
+    bad = [
         warning(
             ngettext(
                 "%(n)d delivery to route %(route)s was given up within a day",
@@ -67,11 +67,11 @@ def deliveries_arrive() -> Iterable[Finding]:
     ]
     seconds = deliveries.seconds_waiting()
     if seconds is not None and seconds > LATE_SECONDS:
-        found.append(
+        bad.append(
             warning(
                 _("a delivery has been due for %(n)d s", n=seconds),
                 _("No relay sends it."),
                 _("Start a worker that reads the queue sas.reports, and `manage.py sas watch`."),
             )
         )
-    yield from found or [ok(_("every delivery has arrived or is on its way"))]
+    yield from bad or [ok(_("every delivery has arrived or is on its way"))]

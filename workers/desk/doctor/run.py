@@ -1,4 +1,4 @@
-"""Running the probes: each within its time, whatever it meets."""
+"""Runs the probes: each within its time, whatever it raises."""
 
 import os
 import threading
@@ -16,11 +16,11 @@ from workers.desk.doctor.registry import Look, Need, Probe
 from workers.desk.doctor.secrets import masked
 from workers.exceptions import NOT_PERMITTED, first_line, in_a_line, sqlstate
 
-#: Time one probe has; its thread is left behind then, and ends with the process.
+#: Time limit of one probe; then its thread is left behind, and ends with the process.
 PROBE_SECONDS = 10.0
-#: Times that, where others want the processors: what only waits for its turn is not hanging.
+#: The most by which a busy machine extends it: a probe that waits for a processor is not stuck.
 MOST_STRETCH = 4.0
-#: Processes that want each processor, from which on a look that has not ended proves nothing.
+#: Processes per processor, from which on a probe's timeout proves nothing.
 CROWDED = 1.5
 
 
@@ -34,16 +34,16 @@ class ProbeFinding:
 
 
 def examine(probes: Iterable[Probe], *, seconds: float = PROBE_SECONDS) -> Iterator[ProbeFinding]:
-    """Yield what each probe finds, in order; one whose need is not met is left out."""
+    """Yield the findings of each probe, in order; a probe whose need is not met is left out."""
     left_out: dict[str, int] = {}
     missing: dict[Need, str] = {}
     for probe in probes:
         if lack := _lack(probe.needs, missing, seconds):
             left_out[lack] = left_out.get(lack, 0) + 1
             continue
-        found, problem = _run(probe.look, seconds)
+        findings, problem = _run(probe.look, seconds)
         if problem:
-            found = [
+            findings = [
                 error(
                     _("the probe %(name)s %(problem)s", name=probe.name, problem=problem),
                     _("What it looks at is unknown."),
@@ -53,8 +53,8 @@ def examine(probes: Iterable[Probe], *, seconds: float = PROBE_SECONDS) -> Itera
                     ),
                 )
             ]
-        for one in found:
-            yield ProbeFinding(probe.group, probe.name, _tellable(one))
+        for finding in findings:
+            yield ProbeFinding(probe.group, probe.name, _storable(finding))
     for lack, count in left_out.items():
         yield ProbeFinding(
             "doctor",
@@ -73,15 +73,15 @@ def examine(probes: Iterable[Probe], *, seconds: float = PROBE_SECONDS) -> Itera
 
 
 def _lack(needs: Need, missing: dict[Need, str], seconds: float) -> str:
-    """Return what is not there of what a probe needs; each is looked for once."""
-    for need, look, said in (
+    """Return which need of a probe is not met; empty: none.  Each need is checked once."""
+    for need, look, problem in (
         (Need.DATABASE, _touch_database, _("the database does not answer")),
         (Need.TABLES, _touch_tables, _("migrations are not applied")),
     ):
         if needs < need:
             return ""
         if need not in missing:
-            missing[need] = said if _run(look, seconds)[1] else ""
+            missing[need] = problem if _run(look, seconds)[1] else ""
         if missing[need]:
             return missing[need]
     return ""
@@ -100,10 +100,10 @@ def _touch_tables() -> list[Finding]:
     return []
 
 
-def _tellable(found: Finding) -> Finding:
-    """Return a finding masked and as it can be kept; one that cannot is an error of its probe."""
+def _storable(finding: Finding) -> Finding:
+    """Return a finding masked, so that it can be stored; else an error of its probe."""
     try:
-        level, texts = Level(found.level), found.texts.values()
+        level, texts = Level(finding.level), finding.texts.values()
         return Finding(level, *(changed(text, masked) for text in texts))
     except Exception as failure:  # noqa: BLE001 (a probe may be an application's)
         return error(
@@ -114,19 +114,18 @@ def _tellable(found: Finding) -> Finding:
 
 
 def _run(look: Look, seconds: float) -> tuple[list[Finding], str]:
-    """Run a look in a thread; return what it found, or in what way it failed."""
-    found: list[Finding] = []
+    """Run a probe in a thread; return its findings, or how it failed."""
+    findings: list[Finding] = []
     problems: list[str] = []
 
     def go() -> None:
         try:
-            found.extend(look())
+            findings.extend(look())
         except (Exception, SystemExit) as failure:  # noqa: BLE001 (any failure is a finding)
             if sqlstate(failure) == NOT_PERMITTED:
-                found.append(_may_not_look(failure))
+                findings.append(_missing_permission(failure))
                 return
-            said = in_a_line(failure, 300)
-            problems.append(_("failed: %(failure)s", failure=said))
+            problems.append(_("failed: %(failure)s", failure=in_a_line(failure, 300)))
         finally:
             connections.close_all()
 
@@ -136,12 +135,12 @@ def _run(look: Look, seconds: float) -> tuple[list[Finding], str]:
     thread.start()
     thread.join(limit)
     if thread.is_alive():
-        return _unended(limit, max(crowd, crowding()))
-    return found, problems[0] if problems else ""
+        return _timeout_result(limit, max(crowd, crowding()))
+    return findings, problems[0] if problems else ""
 
 
 def crowding() -> float:
-    """Return how many processes want each processor just now; 1 at least."""
+    """Return how many processes compete for each processor just now; 1 at least."""
     try:
         load = os.getloadavg()[0]
     except OSError:
@@ -149,8 +148,8 @@ def crowding() -> float:
     return max(1.0, load / (os.cpu_count() or 1))
 
 
-def _unended(seconds: float, crowd: float) -> tuple[list[Finding], str]:
-    """Return what a look that has not ended in time says: on a crowded machine nothing is wrong."""
+def _timeout_result(seconds: float, crowd: float) -> tuple[list[Finding], str]:
+    """Return the result of a probe that has not ended in time: no error on a crowded machine."""
     if crowd < CROWDED:
         return [], _("has not ended within %(seconds)g s", seconds=seconds)
     slow = warning(
@@ -166,7 +165,7 @@ def _unended(seconds: float, crowd: float) -> tuple[list[Finding], str]:
     return [slow], ""
 
 
-def _may_not_look(failure: BaseException) -> Finding:
+def _missing_permission(failure: BaseException) -> Finding:
     return info(
         _("this login may not look: %(failure)s", failure=first_line(failure)),
         _("It may still do all that its role needs."),
@@ -174,6 +173,7 @@ def _may_not_look(failure: BaseException) -> Finding:
     )
 
 
-def worst(told: Iterable[ProbeFinding]) -> Level:
-    """Return the worst level among what was told."""
-    return max((one.finding.level for one in told), key=lambda level: level.rank, default=Level.OK)
+def worst(findings: Iterable[ProbeFinding]) -> Level:
+    """Return the worst level among findings."""
+    levels = (row.finding.level for row in findings)
+    return max(levels, key=lambda level: level.rank, default=Level.OK)

@@ -1,4 +1,4 @@
-"""Settings: the system checks, asked here so that one command says everything."""
+"""Settings: the system checks, run here so that one command reports everything."""
 
 from collections.abc import Iterable
 
@@ -29,20 +29,20 @@ def system_checks() -> Iterable[Finding]:
 
 @probe("settings", needs=Need.NOTHING, applies=lambda: not settings.DEBUG, in_rounds=False)
 def deployment_checks() -> Iterable[Finding]:
-    """Run the checks of a deployment: a worker has no static files, and is none of the web's."""
-    known = {str(message) for message in checks.run_checks()}
-    found = checks.run_checks(include_deployment_checks=True)
+    """Run the deployment checks, which concern web processes: a worker has no static files."""
+    others = {str(message) for message in checks.run_checks()}
+    messages = checks.run_checks(include_deployment_checks=True)
     bad = [
         _finding(message)
-        for message in found
-        if not message.is_silenced() and str(message) not in known
+        for message in messages
+        if not message.is_silenced() and str(message) not in others
     ]
     yield from bad or [ok(_("the checks of a deployment find nothing"))]
 
 
 @probe("settings")
 def code_has_what_orders_need() -> Iterable[Finding]:
-    """Look for workflow versions, steps and agents that orders in flight need and nobody has."""
+    """Look for workflow versions, steps and agents that orders in flight need and no code has."""
     yield from (_finding(message) for message in find_missing())
 
 

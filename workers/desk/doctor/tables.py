@@ -1,4 +1,4 @@
-"""Tables: how large they are, and whether what is over goes."""
+"""Tables: how large they are, and whether old rows are pruned."""
 
 from collections.abc import Iterable
 
@@ -10,9 +10,9 @@ from workers.desk.doctor.registry import probe
 from workers.store import prune_journals
 from workers.store.db import dialect
 
-#: Rows from which on a journal that is kept for good deserves a decision.
+#: Rows from which on it should be decided whether the journal is kept for good.
 MANY_ROWS = 10_000_000
-#: Rows that are dead and not yet vacuumed, in all and as a share of the table.
+#: Dead rows that are not vacuumed yet, in all and as a share of the table.
 MANY_DEAD, DEAD_SHARE = 100_000, 0.3
 MANY_HELD_BACK = 1000
 SHOWN = 5
@@ -20,24 +20,24 @@ SHOWN = 5
 
 @probe("tables")
 def sizes() -> Iterable[Finding]:
-    """Say which tables are the largest."""
+    """Report the largest tables, and those with many dead rows."""
     if not dialect.is_postgres():
         pages, size = (
             dialect.fetch(f"PRAGMA {name}")[0][0] for name in ("page_count", "page_size")
         )
         yield info(_("the database has %(size)s", size=_bytes(pages * size)))
         return
-    found = dialect.fetch(
+    tables = dialect.fetch(
         "SELECT s.relname, pg_total_relation_size(s.relid), greatest(c.reltuples, 0)::bigint,"
         " s.n_dead_tup FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid"
         " WHERE s.schemaname = current_schema() ORDER BY 2 DESC"
     )
-    largest = ", ".join(f"{name} {_bytes(size)}" for name, size, *_ in found[:SHOWN])
+    largest = ", ".join(f"{name} {_bytes(size)}" for name, size, *_ in tables[:SHOWN])
     yield info(_("the largest tables: %(largest)s", largest=largest))
     yield from _journal(
-        {name: rows for name, _size, rows, _dead in found}.get("workers_journal", 0)
+        {name: rows for name, _size, rows, _dead in tables}.get("workers_journal", 0)
     )
-    for name, _size, rows, dead in found:
+    for name, _size, rows, dead in tables:
         if dead > MANY_DEAD and dead > DEAD_SHARE * (rows + dead):
             yield warning(
                 _(
@@ -65,7 +65,7 @@ def _journal(rows: int) -> Iterable[Finding]:
 
 @probe("tables")
 def nothing_holds_pruning_back() -> Iterable[Finding]:
-    """Count the old processes that stay whole for an alert or a submitter."""
+    """Count the old processes that are kept whole because of an alert or a submitter."""
     count = prune_journals.held_back()
     if count >= MANY_HELD_BACK:
         yield warning(

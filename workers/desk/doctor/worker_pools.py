@@ -1,4 +1,4 @@
-"""The workers, where they may be asked: their pools, and how many calls they can make at once."""
+"""The workers, if they may be asked: their pools, and how many calls they can make at once."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -19,7 +19,7 @@ ANSWER_SECONDS = 2.0
 @probe("workers", needs=Need.NOTHING)
 @while_connected
 def answer(connection: Any) -> Iterable[Finding]:
-    """Ask the workers what they are; only where remote control is on."""
+    """Ask the workers for their pools and queues, if remote control is on."""
     if not current_app.conf.worker_enable_remote_control:
         yield info(
             _("workers are not asked: remote control is off"),
@@ -36,15 +36,15 @@ def answer(connection: Any) -> Iterable[Finding]:
     inspect = current_app.control.inspect(timeout=ANSWER_SECONDS, connection=connection)
     stats: dict[str, Any] = inspect.stats() or {}
     if not stats:
-        yield _of_silence(connection)
+        yield _silence_finding(connection)
         return
     served = inspect.active_queues() or {}
-    yield from _of_pools(stats)
-    yield from _of_slots(stats, served)
+    yield from _pool_findings(stats)
+    yield from _slot_findings(stats, served)
 
 
-def _of_silence(connection: Any) -> Finding:
-    """Tell workers that do not answer, as outside DEBUG, from workers that are not there."""
+def _silence_finding(connection: Any) -> Finding:
+    """Tell workers that do not answer, as outside DEBUG, from missing workers."""
     queue = state_of(connection, SCHEDULER_QUEUE)
     if queue is not None and queue.readers:
         return info(
@@ -59,7 +59,7 @@ def _of_silence(connection: Any) -> Finding:
     )
 
 
-def _of_pools(stats: dict[str, Any]) -> Iterable[Finding]:
+def _pool_findings(stats: dict[str, Any]) -> Iterable[Finding]:
     for name, facts in sorted(stats.items()):
         pool = str(facts.get("pool", {}).get("implementation", ""))
         if "prefork" not in pool:
@@ -74,7 +74,7 @@ def _of_pools(stats: dict[str, Any]) -> Iterable[Finding]:
             )
 
 
-def _of_slots(stats: dict[str, Any], served: dict[str, Any]) -> Iterable[Finding]:
+def _slot_findings(stats: dict[str, Any], served: dict[str, Any]) -> Iterable[Finding]:
     slots = sum(
         int(facts.get("pool", {}).get("max-concurrency", 0))
         for name, facts in stats.items()

@@ -1,7 +1,7 @@
 """What an operator can do to a process from a terminal: one function per verb.
 
-Used by ``manage.py sas process`` and by the commands of apps that know their processes by a
-name of their own.
+Used by ``manage.py sas process`` and by the commands of apps that have names of their own for
+processes.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from workers.store.operate import erase as erasing
 
 
 class Word(TypedDict):
-    """Who, and why."""
+    """Actor and reason, as keyword arguments of operations."""
 
     actor: str
     reason: str
@@ -33,7 +33,7 @@ class Word(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ActionRequest:
-    """What the operator asked for."""
+    """An operator's request: the process, the reason, and the options."""
 
     process_id: int
     subject: str
@@ -54,49 +54,50 @@ class ActionRequest:
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """What was done: for people, and for programs."""
+    """The result of an action: lines for people, facts for programs."""
 
     lines: list[str]
     facts: dict[str, Any]
 
 
-def _resubmit(asked: ActionRequest) -> ActionResult:
+def _resubmit(request: ActionRequest) -> ActionResult:
     steps = operations.resubmit(
-        asked.process_id, nothing_happened=asked.nothing_happened, **asked.word
+        request.process_id, nothing_happened=request.nothing_happened, **request.word
     )
-    said = f"{asked.subject} was resubmitted: {say_names(steps)}."
-    return ActionResult([said], {"resubmitted": steps})
+    line = f"{request.subject} was resubmitted: {say_names(steps)}."
+    return ActionResult([line], {"resubmitted": steps})
 
 
-def _redo(asked: ActionRequest) -> ActionResult:
+def _redo(request: ActionRequest) -> ActionResult:
     operations.redo(
-        asked.process_id, asked.step, may_happen_twice=asked.may_happen_twice, **asked.word
+        request.process_id, request.step, may_happen_twice=request.may_happen_twice, **request.word
     )
-    return ActionResult([f"{asked.step} of {asked.subject} is done again."], {"redone": asked.step})
+    line = f"{request.step} of {request.subject} is done again."
+    return ActionResult([line], {"redone": request.step})
 
 
-def _undo(asked: ActionRequest, action: str, outcome: str) -> ActionResult:
-    if asked.dry_run:
-        plan = commands.preview(asked.process_id)
+def _undo(request: ActionRequest, action: str, outcome: str) -> ActionResult:
+    if request.dry_run:
+        plan = commands.preview(request.process_id)
     else:
-        plan = operations.undo(asked.process_id, outcome=outcome, **asked.word)
-    verb = "would be undone" if asked.dry_run else "is being undone"
-    facts = {"action": action, "done": not asked.dry_run, **_facts(plan)}
-    return ActionResult([f"{asked.subject} {verb}: {_listed(plan)}.", *_lasting(plan)], facts)
+        plan = operations.undo(request.process_id, outcome=outcome, **request.word)
+    verb = "would be undone" if request.dry_run else "is being undone"
+    facts = {"action": action, "done": not request.dry_run, **_facts(plan)}
+    return ActionResult([f"{request.subject} {verb}: {_listed(plan)}.", *_lasting(plan)], facts)
 
 
-def _begin_again(asked: ActionRequest) -> ActionResult:
-    if asked.dry_run:
-        found = commands.preview_again(asked.process_id, asked.step)
+def _begin_again(request: ActionRequest) -> ActionResult:
+    if request.dry_run:
+        plan = commands.preview_again(request.process_id, request.step)
     else:
-        found = operations.begin_again(asked.process_id, asked.step, **asked.word)
-    would = "would begin" if asked.dry_run else "begins"
+        plan = operations.begin_again(request.process_id, request.step, **request.word)
+    would = "would begin" if request.dry_run else "begins"
     lines = [
-        f"{asked.subject} {would} again from {asked.step}: {say_names(found.steps)}.",
-        f"Undone first: {_listed(found.undo)}.",
+        f"{request.subject} {would} again from {request.step}: {say_names(plan.steps)}.",
+        f"Undone first: {_listed(plan.undo)}.",
     ]
-    facts = {"action": "begin-again", "done": not asked.dry_run, "steps": list(found.steps)}
-    return ActionResult(lines, facts | _facts(found.undo))
+    facts = {"action": "begin-again", "done": not request.dry_run, "steps": list(plan.steps)}
+    return ActionResult(lines, facts | _facts(plan.undo))
 
 
 def _listed(plan: compensation.Plan) -> str:
@@ -112,82 +113,83 @@ def _facts(plan: compensation.Plan) -> dict[str, Any]:
     return {"undo": [planned.name for planned in plan.undo], "lasting": list(plan.lasting)}
 
 
-def _pause(asked: ActionRequest) -> ActionResult:
-    operations.pause(asked.process_id, **asked.word)
-    return ActionResult([f"{asked.subject} is paused."], {"paused": True})
+def _pause(request: ActionRequest) -> ActionResult:
+    operations.pause(request.process_id, **request.word)
+    return ActionResult([f"{request.subject} is paused."], {"paused": True})
 
 
-def _resume(asked: ActionRequest) -> ActionResult:
-    operations.resume(asked.process_id, **asked.word)
-    return ActionResult([f"{asked.subject} goes on."], {"paused": False})
+def _resume(request: ActionRequest) -> ActionResult:
+    operations.resume(request.process_id, **request.word)
+    return ActionResult([f"{request.subject} goes on."], {"paused": False})
 
 
-def _retry(asked: ActionRequest) -> ActionResult:
-    operations.retry(asked.process_id, asked.step, **asked.word)
-    said = f"{asked.step} of {asked.subject} is tried again now."
-    return ActionResult([said], {"retried": asked.step})
+def _retry(request: ActionRequest) -> ActionResult:
+    operations.retry(request.process_id, request.step, **request.word)
+    line = f"{request.step} of {request.subject} is tried again now."
+    return ActionResult([line], {"retried": request.step})
 
 
-def _retime(asked: ActionRequest) -> ActionResult:
-    operations.retime(asked.process_id, asked.step, asked.seconds, **asked.word)
-    said = f"{asked.step} of {asked.subject} has {asked.seconds} s from now on."
-    return ActionResult([said], {"retimed": asked.step, "seconds": asked.seconds})
+def _retime(request: ActionRequest) -> ActionResult:
+    operations.retime(request.process_id, request.step, request.seconds, **request.word)
+    line = f"{request.step} of {request.subject} has {request.seconds} s from now on."
+    return ActionResult([line], {"retimed": request.step, "seconds": request.seconds})
 
 
-def _complete(asked: ActionRequest) -> ActionResult:
-    operations.complete(asked.process_id, asked.step, asked.result, **asked.word)
-    said = f"{asked.step} of {asked.subject} counts as done."
-    return ActionResult([said], {"completed": asked.step})
+def _complete(request: ActionRequest) -> ActionResult:
+    operations.complete(request.process_id, request.step, request.result, **request.word)
+    line = f"{request.step} of {request.subject} counts as done."
+    return ActionResult([line], {"completed": request.step})
 
 
-def _skip(asked: ActionRequest) -> ActionResult:
-    operations.skip(asked.process_id, asked.step, **asked.word)
-    return ActionResult([f"{asked.step} of {asked.subject} is skipped."], {"skipped": asked.step})
+def _skip(request: ActionRequest) -> ActionResult:
+    operations.skip(request.process_id, request.step, **request.word)
+    line = f"{request.step} of {request.subject} is skipped."
+    return ActionResult([line], {"skipped": request.step})
 
 
-def _edit(asked: ActionRequest) -> ActionResult:
-    changed = operations.edit_input(asked.process_id, asked.changes, **asked.word)
+def _edit(request: ActionRequest) -> ActionResult:
+    changed = operations.edit_input(request.process_id, request.changes, **request.word)
     lines = [f"{path}: {before!r} -> {after!r}" for path, (before, after) in changed.items()]
     return ActionResult(lines, {"changed": changed})
 
 
-def _erase(asked: ActionRequest) -> ActionResult:
-    if asked.dry_run:
-        paths = erasing.preview(asked.process_id, actor=actor())
+def _erase(request: ActionRequest) -> ActionResult:
+    if request.dry_run:
+        paths = erasing.preview(request.process_id, actor=actor())
     else:
-        paths = operations.erase(asked.process_id, **asked.word)
-    said = "would be erased" if asked.dry_run else "erased"
-    line = f"The personal data of {asked.subject}: {say_names(paths)} {said}."
-    return ActionResult([line], {"erased": paths, "done": not asked.dry_run})
+        paths = operations.erase(request.process_id, **request.word)
+    verb = "would be erased" if request.dry_run else "erased"
+    line = f"The personal data of {request.subject}: {say_names(paths)} {verb}."
+    return ActionResult([line], {"erased": paths, "done": not request.dry_run})
 
 
-def _answer(asked: ActionRequest) -> ActionResult:
-    # As the admin answers.
-    yes = {"approved": True, "by": actor(), "comment": asked.reason, **asked.result}
-    given: Fault | dict[str, Any] = Refused("declined", asked.reason) if asked.decline else yes
-    outcome = answers.by_person(asked.process_id, asked.step, given, actor=actor())
-    row = Step.objects.only("agent").get(process_id=asked.process_id, name=asked.step)
+def _answer(request: ActionRequest) -> ActionResult:
+    # The same result as an answer in the admin.
+    yes = {"approved": True, "by": actor(), "comment": request.reason, **request.result}
+    answer: Fault | dict[str, Any] = Refused("declined", request.reason) if request.decline else yes
+    outcome = answers.by_person(request.process_id, request.step, answer, actor=actor())
+    row = Step.objects.only("agent").get(process_id=request.process_id, name=request.step)
     names = answers.labels(row.agent)
-    said = names.no if asked.decline else names.yes
-    facts = {"answered": asked.step, "declined": asked.decline, "outcome": str(outcome)}
-    return ActionResult([f"Answered “{said}”: {_outcome(asked, outcome)}."], facts)
+    label = names.no if request.decline else names.yes
+    facts = {"answered": request.step, "declined": request.decline, "outcome": str(outcome)}
+    return ActionResult([f"Answered “{label}”: {_outcome(request, outcome)}."], facts)
 
 
-def _outcome(asked: ActionRequest, outcome: Outcome) -> str:
+def _outcome(request: ActionRequest, outcome: Outcome) -> str:
     if outcome == Outcome.KEPT:
-        return f"kept until {asked.step} of {asked.subject} asks"
+        return f"kept until {request.step} of {request.subject} asks"
     if outcome == Outcome.REPEATED:
-        return f"{asked.step} of {asked.subject} was answered so before; nothing was changed"
-    if asked.decline:
-        return f"{asked.subject} is being undone"
-    return f"{asked.subject} goes on from {asked.step}"
+        return f"{request.step} of {request.subject} was answered so before; nothing was changed"
+    if request.decline:
+        return f"{request.subject} is being undone"
+    return f"{request.subject} goes on from {request.step}"
 
 
 VERBS: dict[str, Callable[[ActionRequest], ActionResult]] = {
     "resubmit": _resubmit,
     "redo": _redo,
-    "cancel": lambda asked: _undo(asked, "cancel", ProcessState.CANCELLED),
-    "compensate": lambda asked: _undo(asked, "compensate", ProcessState.COMPENSATED),
+    "cancel": lambda request: _undo(request, "cancel", ProcessState.CANCELLED),
+    "compensate": lambda request: _undo(request, "compensate", ProcessState.COMPENSATED),
     "begin-again": _begin_again,
     "pause": _pause,
     "resume": _resume,
@@ -225,7 +227,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--may-happen-twice",
         action="store_true",
-        help="redo: of a step whose outcome nobody knows, that it may happen twice",
+        help="redo: accept that a step with an unknown outcome may happen twice",
     )
     answer = parser.add_mutually_exclusive_group()
     answer.add_argument(
@@ -240,7 +242,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def perform(action: str, process_id: int, subject: str, options: dict[str, Any]) -> ActionResult:
-    """Do what was asked; raise ``CommandError`` with the reason where it is refused."""
+    """Perform an action; raise ``CommandError`` with the reason if it is refused."""
     dry_run = bool(options["dry_run"])
     if dry_run and action not in WITH_A_PREVIEW:
         raise CommandError(f"--dry-run goes with {', '.join(sorted(WITH_A_PREVIEW))}.")
@@ -251,7 +253,7 @@ def perform(action: str, process_id: int, subject: str, options: dict[str, Any])
     reason = options["reason"].strip()
     if not reason and not dry_run:
         raise CommandError("Say why, with --reason: it is kept in the journal.")
-    asked = ActionRequest(
+    request = ActionRequest(
         process_id=process_id,
         subject=subject,
         reason=reason,
@@ -265,20 +267,20 @@ def perform(action: str, process_id: int, subject: str, options: dict[str, Any])
         dry_run=dry_run,
     )
     try:
-        return VERBS[action](asked)
+        return VERBS[action](request)
     except (StateError, MessageError, UnknownWorkflow) as refusal:
         raise CommandError(str(refusal)) from None
 
 
 def json_object(option: str, text: str) -> dict[str, Any]:
-    """Return the object that an option's text is.  Raises ``CommandError`` for anything else."""
+    """Parse an option's text as a JSON object; raise ``CommandError`` for anything else."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError as error:
         raise CommandError(f"{option} is no JSON: {error}.") from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise CommandError(f'{option} must be a JSON object, such as {{"id": 7}}.')
-    return found
+    return value
 
 
 def _change(text: str) -> tuple[str, Any]:

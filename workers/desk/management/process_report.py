@@ -14,17 +14,17 @@ ALL_LINES = 10_000
 
 
 def read(process_id: int, options: dict[str, Any]) -> Panel:
-    """Read a process, masked unless ``options`` say ``--personal``, which is journalled."""
+    """Read a process, masked unless ``options`` have ``--personal``, which is journalled."""
     process = snapshot.with_steps(Process.objects.all()).defer(None).get(pk=process_id)
     mask = showing.mask_or_show(process, masking.of_process(process), options, process.pk)
     return panel.of(process, mask)
 
 
-def lines(shown: Panel) -> Iterable[str]:
+def lines(report: Panel) -> Iterable[str]:
     """Yield the table of the steps and that of the journal."""
     yield from _table(
         ("STEP", "STATE", "AGENT", "ATTEMPT", "FAILURES", "COMPLETE BY", "LOCKED BY", "WHY"),
-        [_cells(line) for line in shown.steps],
+        [_cells(line) for line in report.steps],
     )
     yield ""
     yield from _table(
@@ -38,17 +38,17 @@ def lines(shown: Panel) -> Iterable[str]:
                 " → ".join(state for state in (line.before, line.after) if state),
                 line.actor,
             )
-            for line in timeline.read(shown.process, limit=ALL_LINES, mask=shown.mask).lines
+            for line in timeline.read(report.process, limit=ALL_LINES, mask=report.mask).lines
         ],
     )
 
 
-def facts(shown: Panel) -> dict[str, Any]:
+def facts(report: Panel) -> dict[str, Any]:
     """Return a process with its steps and its whole journal, to be written as JSON."""
     return {
-        "state": shown.process.state,
-        "headline": shown.headline,
-        "sequence": shown.process.sequence,
+        "state": report.process.state,
+        "headline": report.headline,
+        "sequence": report.process.sequence,
         "steps": [
             {
                 "name": line.step.name,
@@ -64,7 +64,7 @@ def facts(shown: Panel) -> dict[str, Any]:
                 "fault": line.step.fault,
                 "explanation": line.progress.explanation,
             }
-            for line in shown.steps
+            for line in report.steps
         ],
         "journal": [
             {
@@ -75,9 +75,9 @@ def facts(shown: Panel) -> dict[str, Any]:
                 "after": row.after,
                 "attempt": row.attempt,
                 "actor": row.actor,
-                "detail": shown.mask.record(row.detail),
+                "detail": report.mask.record(row.detail),
             }
-            for row in Journal.objects.filter(process=shown.process)
+            for row in Journal.objects.filter(process=report.process)
             .select_related("step")
             .order_by("id")
         ],
@@ -85,7 +85,7 @@ def facts(shown: Panel) -> dict[str, Any]:
 
 
 def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterable[str]:
-    """Yield columns of plain text; a line break in a value would tear them."""
+    """Yield rows in columns of plain text; line breaks in values become blanks."""
     cells = [heads, *([" ".join(cell.split()) for cell in row] for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
     for row in cells:

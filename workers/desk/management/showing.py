@@ -1,4 +1,4 @@
-"""Personal data in a terminal: masked as in the admin, unless it is asked for, which is kept."""
+"""Personal data in a terminal: masked as in the admin; showing it is journalled."""
 
 import argparse
 from typing import Any
@@ -21,7 +21,7 @@ def add_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def mask_or_show(row: Model, mask: Mask, options: dict[str, Any], process_id: int | None) -> Mask:
-    """Return the mask of a row; where it is to be shown, journal that and return none."""
+    """Return the mask of a row; with ``--personal``, journal that and return no mask."""
     if not options.get("is_personal"):
         return mask
     what = f"{row._meta.label_lower}:{row.pk}"

@@ -1,7 +1,7 @@
-"""Watching from a process that is no worker: what workers do for incidents, when they cannot.
+"""Watches from outside the workers, and does their work for incidents when they do not.
 
 While sweep and poll are in time and deliveries leave, a look reads three rows and does nothing.
-Any number may watch: each act judges the rows again.
+Any number of processes may watch: each write checks the rows again.
 """
 
 import logging
@@ -16,29 +16,29 @@ from workers.supervisor.beat_watchdog import Duty, duties, reason_of
 
 log = logging.getLogger(__name__)
 
-#: Time that workers have for what is theirs: a restart of all of them takes less.
+#: Time that workers have for their duties: a restart of all of them takes less.
 PATIENCE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class WatchResult:
-    """What a look found and did."""
+    """The result of one look."""
 
-    #: The duties that nobody performs.
+    #: The duties that are overdue.
     late: list[str] = field(default_factory=list)
     #: How many messages to routes arrived.
     told: int = 0
 
 
 class Watch:
-    """Looks after the duties; a duty that never was performed counts from when it began."""
+    """Watches the duties; a duty that was never performed counts from the start of the watch."""
 
     def __init__(self, *, patience: float = PATIENCE_SECONDS) -> None:
         self._patience = patience
         self._began = monotonic()
 
     def look(self) -> WatchResult:
-        """Raise what is overdue, gather it into incidents and tell routes, if no worker does."""
+        """Raise alerts on overdue duties, gather incidents and tell routes, if no worker does."""
         late = [duty for duty in duties() if self._is_late(duty)]
         waiting = deliveries.seconds_waiting()
         if not late and (waiting is None or waiting < self._patience):

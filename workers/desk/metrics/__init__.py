@@ -1,6 +1,7 @@
-"""Figures for Prometheus: what is kept anyway, in its text format.
+"""Figures for Prometheus, read from rows that are kept anyway.
 
-`/metrics` (``view``) and `manage.py sas metrics` print them.  Nothing here loads its library.
+`/metrics` (``view``) and `manage.py sas metrics` print them.  This module does not load Prometheus'
+library.
 """
 
 from collections.abc import Callable
@@ -20,8 +21,8 @@ own_gauges: list[OwnGauge] = []
 
 
 def register_gauge(name: str, what: str, read: Callable[[], float]) -> None:
-    """Add a figure of an application's own: its name, what it says, what reads it each time.
+    """Add a figure of an application's own: its name, its meaning, and what reads it each time.
 
-    ``read`` must not go through whole tables: figures are asked for every few seconds.
+    ``read`` must not scan whole tables: figures are read every few seconds.
     """
     own_gauges.append(OwnGauge(name, what, read))

@@ -1,4 +1,4 @@
-"""What became of agents' calls, how long they took, and what their claims met."""
+"""Results and durations of agents' calls, and events of their claims."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, M
 from workers.desk.rules import latency
 from workers.desk.rules.minutes import DEATHS, EVERY_PROCESS, RELEASED, RESENT, Figures
 
-#: What is counted beside results, by its name in the figures: each is a counter of its own.
+#: Events counted beside results, by their names in the figures: each is a counter of its own.
 _EVENTS = {
     RESENT: ("sas_claims_resent", "Claims whose message was sent again"),
     RELEASED: ("sas_claims_released", "Claims given back by workers that ended"),
@@ -16,26 +16,26 @@ _EVENTS = {
 
 
 def read(figures: Iterable[Figures]) -> Iterable[Metric]:
-    by_agent = [one for one in figures if one.agent != EVERY_PROCESS]
+    by_agent = [row for row in figures if row.agent != EVERY_PROCESS]
     results = CounterMetricFamily(
         "sas_calls", "Calls by what became of them", labels=["agent", "outcome"]
     )
-    took = HistogramMetricFamily(
+    durations = HistogramMetricFamily(
         "sas_call_seconds", "Time from a call's start to its reply", labels=["agent"]
     )
-    waited = HistogramMetricFamily(
+    waits = HistogramMetricFamily(
         "sas_claim_wait_seconds", "Time from a claim to its start", labels=["agent"]
     )
-    for one in by_agent:
-        for outcome, count in sorted(one.counts.items()):
-            results.add_metric([one.agent, outcome], count)
-        for family, buckets in ((took, one.calls), (waited, one.waits)):
+    for row in by_agent:
+        for outcome, count in sorted(row.counts.items()):
+            results.add_metric([row.agent, outcome], count)
+        for family, buckets in ((durations, row.calls), (waits, row.waits)):
             if buckets:
                 bounds, total = latency.cumulated(buckets)
-                family.add_metric([one.agent], bounds, total)
-    yield from (results, took, waited)
+                family.add_metric([row.agent], bounds, total)
+    yield from (results, durations, waits)
     for event, (name, what) in _EVENTS.items():
-        counted = CounterMetricFamily(name, what, labels=["agent"])
-        for one in by_agent:
-            counted.add_metric([one.agent], one.events.get(event, 0))
-        yield counted
+        counter = CounterMetricFamily(name, what, labels=["agent"])
+        for row in by_agent:
+            counter.add_metric([row.agent], row.events.get(event, 0))
+        yield counter

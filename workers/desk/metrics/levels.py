@@ -1,4 +1,4 @@
-"""How agents, duties, incidents, receivers, probes and tables stand just now."""
+"""Gauges of agents, duties, incidents, receivers, probes and tables."""
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -25,7 +25,7 @@ LEVELS = ("ok", "info", "warning", "error")
 def read() -> Iterable[Metric]:
     yield from _agents()
     yield from _duties()
-    yield from _told()
+    yield from _incidents_and_outbox()
     yield from _tables()
     build = GaugeMetricFamily("sas_build_info", "The code that answers", labels=["release"])
     build.add_metric([releases.own()], 1)
@@ -33,26 +33,26 @@ def read() -> Iterable[Metric]:
 
 
 def _agents() -> Iterable[Metric]:
-    """Yield how agents stood when the duty last looked, and how many calls live workers can make.
+    """Yield the last levels of agents, and how many calls live workers can make.
 
-    An agent that nobody has looked at for minutes is left out: an old figure would mislead.
+    An agent without a level for minutes is left out: an old figure would mislead.
     """
     now = dialect.read_clock()
     newest = {
         level.agent: level for _, level in gauges.of_span(Span.MINUTE, now - LEVELS_LAST, now)
     }
     figures: tuple[tuple[str, str, Callable[[Level], float]], ...] = (
-        ("sas_steps_pending", "Steps that are due or rest", lambda one: one.pending),
-        ("sas_steps_in_flight", "Steps that are claimed", lambda one: one.in_flight),
+        ("sas_steps_pending", "Steps that are due or rest", lambda level: level.pending),
+        ("sas_steps_in_flight", "Steps that are claimed", lambda level: level.in_flight),
         (
             "sas_oldest_pending_seconds",
             "Time that the oldest step that may be claimed has waited",
-            lambda one: one.oldest_seconds or 0.0,
+            lambda level: level.oldest_seconds or 0.0,
         ),
         (
             "sas_breaker_open",
             "1 where the agent's service is not called",
-            lambda one: int(one.breaker != BreakerState.CLOSED),
+            lambda level: int(level.breaker != BreakerState.CLOSED),
         ),
     )
     for name, what, value in figures:
@@ -87,7 +87,7 @@ def _duties() -> Iterable[Metric]:
     yield probes
 
 
-def _told() -> Iterable[Metric]:
+def _incidents_and_outbox() -> Iterable[Metric]:
     incidents = GaugeMetricFamily(
         "sas_incidents_open", "Incidents that are not resolved", labels=["kind", "severity"]
     )
@@ -98,14 +98,14 @@ def _told() -> Iterable[Metric]:
     undelivered = GaugeMetricFamily(
         "sas_outbox_undelivered", "Messages that have not arrived yet", labels=["receiver"]
     )
-    # Each by an index of what is not told yet.
+    # Each uses an index of what is not delivered yet.
     sinks = Sink.objects.filter(state="open", last__gt=F("cursor")).order_by()
     routes = Delivery.objects.filter(state=DeliveryState.DUE).order_by()
-    for found, prefix in (
+    for receivers, prefix in (
         (sinks.values_list("kind"), "submitters by "),
         (routes.values_list("route__name"), "route "),
     ):
-        for receiver, count in found.annotate(count=Count("pk")):
+        for receiver, count in receivers.annotate(count=Count("pk")):
             undelivered.add_metric([f"{prefix}{receiver}"], count)
     yield undelivered
 

@@ -1,4 +1,4 @@
-"""What became of processes, and how many are open."""
+"""Events of processes, and how many are open."""
 
 from collections.abc import Iterable
 
@@ -11,17 +11,17 @@ from workers.states import OPEN_PROCESS_STATES, ProcessState
 
 
 def read(figures: Iterable[Figures]) -> Iterable[Metric]:
-    counted = CounterMetricFamily(
+    events = CounterMetricFamily(
         "sas_processes", "Processes by what happened to them", labels=["workflow", "event"]
     )
-    for one in figures:
-        if one.agent == EVERY_PROCESS:
-            for name, count in sorted(one.events.items()):
+    for row in figures:
+        if row.agent == EVERY_PROCESS:
+            for name, count in sorted(row.events.items()):
                 event, workflow = read_event(name)
-                counted.add_metric([workflow, event], count)
-    yield counted
+                events.add_metric([workflow, event], count)
+    yield events
 
-    standing = GaugeMetricFamily(
+    open_now = GaugeMetricFamily(
         "sas_processes_open", "Processes that are not over", labels=["workflow", "state"]
     )
     states = [*OPEN_PROCESS_STATES, ProcessState.ERROR]
@@ -29,5 +29,5 @@ def read(figures: Iterable[Figures]) -> Iterable[Metric]:
     for workflow, state, count in sorted(
         rows.values_list("workflow", "state").annotate(count=Count("pk"))
     ):
-        standing.add_metric([workflow, state], count)
-    yield standing
+        open_now.add_metric([workflow, state], count)
+    yield open_now

@@ -12,7 +12,7 @@ from workers.desk.store import totals
 
 
 class Figures(Collector):
-    """Reads all figures from the database when it is asked."""
+    """Reads all figures from the database on each collection."""
 
     def collect(self) -> Iterable[Metric]:
         figures = totals.until_now()
@@ -23,29 +23,32 @@ class Figures(Collector):
             yield GaugeMetricFamily(own.name, own.what, own.read())
 
     def describe(self) -> Iterable[Metric]:
-        # Asked as it is registered: no database then.
+        # Called at registration, where no database may be touched.
         return ()
 
 
-class _OfThread(Figures):
-    """The same for threads of a server, each of which gives its connection back."""
+class _ThreadFigures(Figures):
+    """The same for a server's threads, each of which closes its connections."""
 
     def collect(self) -> Iterable[Metric]:
         try:
-            # Whole before anything is sent: half of the figures would be taken for all.
+            # Complete before anything is sent: half of the figures would pass for all.
             return list(super().collect())
         finally:
             connections.close_all()
 
 
 def exposition() -> bytes:
-    """Return all figures in Prometheus' text format.  Raises what a database that is away does."""
+    """Return all figures in Prometheus' text format.  Raises ``AWAY`` if the database is down."""
     return generate_latest(_registry(Figures()))
 
 
 def serve(port: int, address: str) -> Callable[[], None]:
-    """Serve the figures from threads; return what ends that.  Raises OSError for a port in use."""
-    server, thread = start_http_server(port, address, _registry(_OfThread()))
+    """Serve the figures in threads; return a function that stops it.
+
+    Raises ``OSError`` for a port in use.
+    """
+    server, thread = start_http_server(port, address, _registry(_ThreadFigures()))
 
     def stop() -> None:
         server.shutdown()
@@ -55,7 +58,7 @@ def serve(port: int, address: str) -> Callable[[], None]:
 
 
 def _registry(figures: Collector) -> CollectorRegistry:
-    """Return a registry of these figures and no others, such as this process's own."""
+    """Return a registry of these figures only, without those of this process."""
     registry = CollectorRegistry()
     registry.register(figures)
     return registry

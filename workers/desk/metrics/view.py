@@ -16,7 +16,7 @@ from workers.desk.metrics import registry
 from workers.exceptions import AWAY, RETRY_SECONDS
 
 PATH = "/metrics"
-#: What a proxy adds: then the address is the proxy's, and says nothing of who asks.
+#: Headers that a proxy adds: the address is the proxy's then, and says nothing of the caller.
 _FORWARDED = ("HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP")
 
 
@@ -24,7 +24,7 @@ _FORWARDED = ("HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP")
 @transaction.non_atomic_requests
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Answer with all figures: for who shows the token, or asks from this machine."""
+    """Return all figures to callers with the token, or on this machine."""
     if not _may_read(request):
         refusal = HttpResponse("Show SAS_METRICS_TOKEN as a bearer token.\n", status=401)
         refusal["WWW-Authenticate"] = "Bearer"
@@ -38,9 +38,9 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 class Metrics:
-    """Middleware that answers `/metrics`, whatever the name of the host and by plain http.
+    """Middleware that answers `/metrics`, whatever the host name and over plain HTTP.
 
-    It stands before whatever looks at that name or redirects to https.
+    It stands before middleware that checks that name or redirects to HTTPS.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -52,8 +52,8 @@ class Metrics:
 
 def _may_read(request: HttpRequest) -> bool:
     if token := sas.metrics_token:
-        shown = request.META.get("HTTP_AUTHORIZATION", "").encode(errors="replace")
-        return hmac.compare_digest(shown, f"Bearer {token}".encode())
+        header = request.META.get("HTTP_AUTHORIZATION", "").encode(errors="replace")
+        return hmac.compare_digest(header, f"Bearer {token}".encode())
     if any(name in request.META for name in _FORWARDED):
         return False
     try:

@@ -1,4 +1,4 @@
-"""How the installation has fared: figures of minutes and longer spans, and what probes found."""
+"""The installation's health: figures of minutes and longer spans, and results of probes."""
 
 from django.db import models
 from django.db.models import Q, Value
@@ -9,24 +9,24 @@ from workers.states import BreakerState
 
 
 class Minute(models.Model):
-    """What became of an agent's calls in a minute, or in a longer span; rolled up from the journal.
+    """Figures of an agent's calls in a minute, or in a longer span; rolled up from the journal.
 
-    Of what became of processes there is one row without an agent.  A minute in which nothing
-    happened has no row.
+    Figures of processes have a row without an agent.  A minute in which nothing happened has no
+    row.
     """
 
     agent = models.CharField(max_length=100, blank=True)
-    #: When it begins.
+    #: Beginning of the span.
     at = models.DateTimeField()
     span = models.PositiveIntegerField(choices=Span.choices, default=Span.MINUTE)
-    #: How many, by what became of them: of calls ``rules.minutes.RESULTS``, of processes ``MOVES``.
+    #: Calls by result (``rules.minutes.RESULTS``), or processes by move (``MOVES``).
     counts = models.JSONField(default=dict)
-    #: What else happened, in the words of ``rules.minutes``: to claims; to processes by workflow.
+    #: Other events, as named in ``rules.minutes``: of claims, or of processes by workflow.
     events = models.JSONField(default=dict, db_default=Value({}, models.JSONField()))
-    #: How many in each bucket of ``rules.latency``: from start to reply, and from claim to start.
+    #: Durations by bucket of ``rules.latency``: from start to reply, and from claim to start.
     calls = models.JSONField(default=dict)
     waits = models.JSONField(default=dict)
-    #: Worker processes that ended a call; of a longer span the most in a minute.
+    #: Worker processes that ended a call; in a longer span, the most in a minute.
     workers = models.PositiveIntegerField(default=0)
 
     class Meta:
@@ -43,7 +43,7 @@ class Minute(models.Model):
 
 
 class Gauge(models.Model):
-    """How an agent stood in a minute, at the last look; in a longer span, at its worst."""
+    """An agent's level: the last sample in a minute, or the worst in a longer span."""
 
     agent = models.CharField(max_length=100)
     at = models.DateTimeField()
@@ -53,7 +53,7 @@ class Gauge(models.Model):
     #: Steps in error of processes that are not over.
     failed = models.PositiveIntegerField()
     window_size = models.PositiveIntegerField()
-    #: How long the oldest step that may be claimed has waited for that; null = none does.
+    #: How long the oldest step that may be claimed has waited; null = there is none.
     oldest_seconds = models.FloatField(null=True)
     breaker = models.CharField(max_length=20, choices=BreakerState.choices)
 
@@ -72,7 +72,7 @@ class Gauge(models.Model):
 
 
 class Release(models.Model):
-    """Code that ran here, by its name, and since when: a mark among the figures."""
+    """Code that ran here, by name, and since when: a mark among the figures."""
 
     name = models.CharField(max_length=100, unique=True)
     seen_at = models.DateTimeField()
@@ -85,20 +85,20 @@ class Release(models.Model):
 
 
 class ProbeResult(models.Model):
-    """What a probe of the doctor found when it looked last."""
+    """The last result of one of the doctor's probes."""
 
     #: Its group and its own name, such as queues.are_read.
     name = models.CharField(max_length=100, unique=True)
-    #: The worst of what it found: ok, info, warning or error.
+    #: The worst level of its findings: ok, info, warning or error.
     level = models.CharField(max_length=10)
     #: Each a mapping of level, what, why and remedy.
     findings = models.JSONField(default=list)
     looked_at = models.DateTimeField()
-    #: Since when it has had this level.
+    #: When it first had this level without a break.
     since = models.DateTimeField()
-    #: How often in a row it has found an error.
+    #: Runs in a row that found an error.
     errors = models.PositiveIntegerField(default=0)
-    #: How long it took.
+    #: How long its last run took.
     seconds = models.FloatField(default=0)
 
     class Meta:

@@ -1,4 +1,4 @@
-"""Acts on many processes: who wants what, the frozen set, and what came of each."""
+"""Acts on many processes: the order, the frozen set, and the result for each."""
 
 from django.db import models
 from django.db.models import Q
@@ -11,7 +11,7 @@ from workers.models.process import Process
 class BulkJob(models.Model):
     """One verb on many processes.  Its row is the lock of its items.
 
-    What became of the processes since is not kept here: it is read from them.
+    What became of the processes afterwards is not stored here: it is read from them.
     """
 
     #: A name in ``rules.job_verbs``.
@@ -21,17 +21,17 @@ class BulkJob(models.Model):
     )
     actor = models.CharField(max_length=200)
     reason = models.TextField()
-    #: What the verb is told beside: ``{"nothing_happened": true}``.
+    #: Options of the verb: ``{"nothing_happened": true}``.
     params = models.JSONField(default=dict)
     #: Where its set comes from: ``{"list": "orders.order", "query": "needs=error"}``,
     #: ``{"incident": KEY}``, ``{"job": ID, "result": NAME}``, ``{"cause": DIGEST}``...
     source = models.JSONField(default=dict)
     #: Processes a second at most; null = as fast as possible.
     rate_per_second = models.FloatField(null=True)
-    #: What is left of the rate, and when it was last reckoned.
+    #: What is left of the rate, and when that was last calculated.
     tokens = models.FloatField(default=0, db_default=0)
     refilled_at = models.DateTimeField(null=True)
-    #: So many are changed first, and then it pauses by itself; 0 = it goes on to its end.
+    #: The job pauses by itself after this many changes; 0 = it goes on to its end.
     sample = models.PositiveIntegerField(default=0, db_default=0)
     total = models.PositiveIntegerField(default=0, db_default=0)
     #: Items worked through, those refused among them.
@@ -40,7 +40,7 @@ class BulkJob(models.Model):
     created_at = models.DateTimeField()
     begun_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
-    #: Who last paused, resumed or stopped it; empty = nobody has.
+    #: The actor who last paused, resumed or stopped it; empty = none.
     steered_by = models.CharField(max_length=200, blank=True, default="", db_default="")
 
     class Meta:
@@ -71,12 +71,12 @@ class BulkJob(models.Model):
 
     @property
     def left(self) -> int:
-        """Return how many items are not worked yet."""
+        """Return how many items are not worked through yet."""
         return self.total - self.done
 
     @property
     def is_sampled(self) -> bool:
-        """Say whether it waits for somebody to look at what became of its sample."""
+        """Say whether it waits for somebody to check the results of its sample."""
         has_paused = self.state == JobState.PAUSED and not self.steered_by
         return has_paused and 0 < self.sample <= self.landed
 
@@ -94,7 +94,7 @@ class BulkItem(models.Model):
     process = models.ForeignKey(
         Process, on_delete=models.CASCADE, related_name="bulk_items", db_constraint=False
     )
-    #: The process's as it was seen: one that has moved since is left alone.
+    #: The process's sequence as it was shown: a process that has moved since is left alone.
     sequence = models.PositiveIntegerField()
     state = models.CharField(
         max_length=10, choices=ItemState.choices, default=ItemState.WAITING, db_default="waiting"

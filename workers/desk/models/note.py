@@ -1,4 +1,4 @@
-"""What operators write down for whoever looks next."""
+"""Notes that operators leave for each other."""
 
 from django.conf import settings
 from django.db import models

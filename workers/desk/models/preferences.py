@@ -1,4 +1,4 @@
-"""What a user of the admin has chosen for themselves."""
+"""The preferences of the admin's users."""
 
 from django.conf import settings
 from django.db import models
@@ -6,14 +6,14 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Preferences(models.Model):
-    """How one user of the admin wants it."""
+    """The preferences of one user of the admin."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="+"
     )
-    #: Times are shown in it; empty = in that of the installation.
+    #: Time zone in which times are shown; empty = the installation's.
     time_zone = models.CharField(max_length=64, blank=True, default="", db_default="")
-    #: Keys such as j and k do nothing.
+    #: Keyboard shortcuts such as j and k are off.
     has_no_keys = models.BooleanField(default=False, db_default=False)
 
     class Meta:

@@ -1,4 +1,4 @@
-"""Who is told of incidents, and what they were told."""
+"""Routes, by which people are told of incidents, and the deliveries to them."""
 
 from uuid import uuid4
 
@@ -15,7 +15,7 @@ DAY_SECONDS = 86_400
 
 
 class RouteKind(models.TextChoices):
-    """How a route is told."""
+    """The channel by which a route is told."""
 
     MAIL = "mail", _("Mail")
     WEBHOOK = "webhook", _("Signed webhook")
@@ -33,14 +33,14 @@ class Route(models.Model):
 
     name = models.CharField(_("name"), max_length=100, unique=True)
     kind = models.CharField(_("kind"), max_length=20, choices=RouteKind.choices)
-    #: Mail addresses, separated by commas, or a URL.  Of a chat the URL is a secret.
+    #: Mail addresses, separated by commas, or a URL.  A chat's URL is a secret.
     address = models.CharField(_("address"), max_length=500)
-    #: What webhooks are signed with, or PagerDuty's integration key.
+    #: Signing key of a webhook, or PagerDuty's integration key.
     secret = models.CharField(_("secret"), max_length=200, blank=True)
-    #: Empty = of all kinds, of all agents.
+    #: Empty = all kinds, all agents.
     kinds = models.JSONField(_("kinds of incidents"), default=list, blank=True)
     agents = models.JSONField(_("agents"), default=list, blank=True)
-    #: 1 is the gravest; 3 = of every incident.
+    #: 1 is the gravest; 3 = every incident.
     least_severity = models.PositiveSmallIntegerField(
         _("least severity"),
         default=3,
@@ -92,7 +92,7 @@ class Route(models.Model):
 
     @property
     def masked_address(self) -> str:
-        """Return the address without what is secret in it: of a URL only the host."""
+        """Return the address without its secrets: only the host of a URL."""
         if self.kind == RouteKind.MAIL:
             return self.address
         scheme, _colon, rest = self.address.partition("://")
@@ -100,13 +100,13 @@ class Route(models.Model):
 
 
 class Delivery(models.Model):
-    """One thing that a route is told: that it is noted here, and whether it has arrived.
+    """One notice to one route: that it was decided, and whether it has arrived.
 
-    There is one per route, incident, its return and event, so that nothing is told twice.  A
-    digest is a delivery without an incident, to which those that it tells of refer.
+    There is one per route, incident, reopening and event, so that nothing is told twice.  A digest
+    is a delivery without an incident, to which the deliveries that it gathers refer.
     """
 
-    #: By which a receiver knows a repetition.
+    #: By which receivers recognize a repetition.
     uid = models.UUIDField(default=uuid4, editable=False, unique=True)
     route = models.ForeignKey(
         Route, on_delete=models.CASCADE, related_name="deliveries", db_index=False
@@ -115,24 +115,24 @@ class Delivery(models.Model):
         Incident, null=True, on_delete=models.CASCADE, related_name="deliveries"
     )
     event = models.CharField(max_length=20, choices=DeliveryEvent.choices)
-    #: Which return of the incident it is about, and which repeat it is.
+    #: Which reopening of the incident it is about, and which repeat it is.
     reopened = models.PositiveIntegerField(default=0)
     number = models.PositiveIntegerField(default=0)
     digest = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="gathered")
-    #: When it was noted.
+    #: When it was decided.
     at = models.DateTimeField()
     state = models.CharField(
         max_length=20, choices=DeliveryState.choices, default=DeliveryState.DUE
     )
-    #: Failed ones.
+    #: Failed tries.
     tries = models.PositiveIntegerField(default=0)
-    #: Until then nobody else sends: the end of a backoff, or of a relay's claim.
+    #: No other relay sends it before: the end of a backoff, or of a relay's claim.
     next_at = models.DateTimeField()
     #: When it arrived, was given up, or went into a digest.
     ended_at = models.DateTimeField(null=True)
-    #: Why it did not arrive at last: a code with its parameters; null = it did, or was not tried.
+    #: Why its last try failed: a code with its parameters; null = it arrived, or was not tried.
     problem = models.JSONField(null=True)
-    #: What was answered at last; null = there was no answer with a status.
+    #: The last answer; null = there was none with a status.
     answer_status = models.PositiveSmallIntegerField(null=True)
     answer = models.CharField(max_length=400, blank=True)
 
@@ -159,7 +159,7 @@ class Delivery(models.Model):
                 fields=["next_at", "id"],
                 condition=Q(state=DeliveryState.DUE),
             ),
-            # What routes were told within the last hour, and their last digests.
+            # For what routes were told within the last hour, and their last digests.
             models.Index(name="delivery_at_idx", fields=["at"]),
             models.Index(name="delivery_of_route_idx", fields=["route", "-id"]),
             models.Index(name="delivery_state_idx", fields=["state", "-id"]),
@@ -170,5 +170,5 @@ class Delivery(models.Model):
 
     @property
     def message_id(self) -> str:
-        """Return by what a receiver knows a repetition."""
+        """Return the id by which receivers recognize a repetition."""
         return f"msg_{self.uid.hex}"

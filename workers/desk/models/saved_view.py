@@ -1,4 +1,4 @@
-"""Lists as users of the admin keep them: narrowed and in an order, under a name."""
+"""Lists as users of the admin save them: filters and order, under a name."""
 
 from django.conf import settings
 from django.db import models
@@ -8,7 +8,7 @@ LONGEST_NAME = 80
 
 
 class SavedView(models.Model):
-    """One list of the admin with its filters: its owner's own, or everybody's who may see it."""
+    """One list of the admin with its filters: its owner's, or shared with all who may see it."""
 
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -21,7 +21,7 @@ class SavedView(models.Model):
     #: ``app.model`` of the list's rows.
     of_list = models.CharField(_("list"), max_length=100)
     name = models.CharField(_("name"), max_length=LONGEST_NAME)
-    #: The query of the list's address, as far as a view keeps it (``rules.saved_views``).
+    #: The part of the list's query string that a view keeps (``rules.saved_views``).
     query = models.TextField(_("narrowed by"))
     is_shared = models.BooleanField(
         _("shared"),
@@ -34,7 +34,7 @@ class SavedView(models.Model):
         ordering = ["of_list", "name", "id"]
         verbose_name = _("saved view")
         verbose_name_plural = _("saved views")
-        # Everybody has views of their own; these are for those that others share.
+        # Everybody may change their own views; these permissions are for shared ones.
         default_permissions = ("change", "delete")
         constraints = [
             models.UniqueConstraint(

@@ -1,1 +1,1 @@
-"""Telling operators: messages about incidents, and the ping to whoever watches."""
+"""Tells operators: messages about incidents, and the ping to an outside monitor."""

@@ -1,4 +1,4 @@
-"""The JSON in which webhooks, chats and PagerDuty take a message about incidents: pure."""
+"""The JSON of a message about incidents for webhooks, chats and PagerDuty: pure."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ LONGEST_SUMMARY, LONGEST_KEY = 1024, 255
 #: Slack's limit of one block.
 LONGEST_BLOCK = 3000
 _ACTIONS = {Event.ACKNOWLEDGED: "acknowledge", Event.RESOLVED: "resolve"}
-#: What starts a link, a mention or an emphasis in a chat's markup.
+#: Characters that start a link, a mention or an emphasis in a chat's markup.
 _MARKUP = re.compile(r"([\\`*_\[\]()#<>~|!@])")
 
 
@@ -42,8 +42,8 @@ def webhook(message: IncidentMessage, secret: str) -> dict[str, Any]:
     if incident is not None:
         data = _facts(incident)
     elif message.event == Event.DIGEST:
-        listed = [{"event": one.event, **_facts(one)} for one in message.incidents]
-        data = {"incidents": listed}
+        incidents = [{"event": facts.event, **_facts(facts)} for facts in message.incidents]
+        data = {"incidents": incidents}
     return {"type": f"incident.{message.event}", "timestamp": _text(message.at), "data": data}
 
 
@@ -51,11 +51,11 @@ def slack(message: IncidentMessage, secret: str) -> dict[str, Any]:
     """Return the text for notifications, and a block for each incident."""
     blocks = [
         _slack_block(
-            f"*{_slack_text(headline_of(one))}*",
-            *map(_slack_text, lines_of(one)),
-            *([f"<{one.url}|{_slack_text(_('Open'))}>"] if one.url else []),
+            f"*{_slack_text(headline_of(facts))}*",
+            *map(_slack_text, lines_of(facts)),
+            *([f"<{facts.url}|{_slack_text(_('Open'))}>"] if facts.url else []),
         )
-        for one in message.incidents[:MOST_NAMED]
+        for facts in message.incidents[:MOST_NAMED]
     ]
     blocks += [_slack_block(_slack_text(line)) for line in more(message)]
     return {
@@ -65,14 +65,14 @@ def slack(message: IncidentMessage, secret: str) -> dict[str, Any]:
 
 
 def teams(message: IncidentMessage, secret: str) -> dict[str, Any]:
-    """Return an Adaptive Card, as the Workflows of Teams take it."""
+    """Return an Adaptive Card, as Teams Workflows accept it."""
     body: list[dict[str, Any]] = [_teams_block(headline(message), weight="Bolder", size="Medium")]
     if message.event == Event.TEST:
         body.append(_teams_block(text(message)))
-    for one in message.incidents[:MOST_NAMED]:
+    for facts in message.incidents[:MOST_NAMED]:
         if message.incident is None:
-            body.append(_teams_block(headline_of(one), weight="Bolder"))
-        body.append(_teams_block("\n\n".join(lines_of(one))))
+            body.append(_teams_block(headline_of(facts), weight="Bolder"))
+        body.append(_teams_block("\n\n".join(lines_of(facts))))
     body += [_teams_block(line) for line in more(message)]
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
@@ -93,8 +93,8 @@ def teams(message: IncidentMessage, secret: str) -> dict[str, Any]:
 def pagerduty(message: IncidentMessage, secret: str) -> dict[str, Any]:
     """Return an event of PagerDuty's Events API v2; ``secret`` is the integration's key.
 
-    An incident keeps its key there, so that what is repeated, taken or resolved is the same one;
-    a digest and a test are one of their own each.
+    An incident keeps its key there, so that repeats, acknowledgements and resolutions find it; a
+    digest or a test has a key of its own.
     """
     incident = message.incident
     event: dict[str, Any] = {
@@ -104,11 +104,11 @@ def pagerduty(message: IncidentMessage, secret: str) -> dict[str, Any]:
     }
     if event["event_action"] != "trigger":
         return event
-    grave = min((one.severity_name for one in message.incidents), key=_RANK.index, default="info")
+    names = (facts.severity_name for facts in message.incidents)
     event["payload"] = {
         "summary": Truncator(headline(message)).chars(LONGEST_SUMMARY),
         "source": incident.agent or incident.kind if incident else "incidents",
-        "severity": grave,
+        "severity": min(names, key=_RANK.index, default="info"),
         "timestamp": _text(message.at),
         "class": incident.kind if incident else message.event,
         "custom_details": {"text": text(message)},
@@ -130,7 +130,7 @@ FORMATS: dict[str, Format] = {
 
 
 def dedup_key(key: str) -> str:
-    """Return an incident's key as PagerDuty takes it."""
+    """Return an incident's key, hashed if PagerDuty would not accept its length."""
     if len(key.encode()) <= LONGEST_KEY:
         return key
     return hashlib.sha256(key.encode()).hexdigest()
@@ -165,7 +165,7 @@ def _slack_text(plain: str) -> str:
 
 
 def _slack_block(*lines: str) -> dict[str, Any]:
-    # Verbatim, or Slack makes links of what looks like one, and mentions of names.
+    # Verbatim, or Slack turns text into links and names into mentions.
     text = {"type": "mrkdwn", "text": "\n".join(lines)[:LONGEST_BLOCK], "verbatim": True}
     return {"type": "section", "text": text}
 

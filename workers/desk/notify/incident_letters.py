@@ -1,4 +1,4 @@
-"""Writing what routes are told: claimed deliveries, put into the words and the form of each."""
+"""Writes the messages of claimed deliveries, each in its route's language and format."""
 
 import logging
 from collections import defaultdict
@@ -22,48 +22,48 @@ from workers.store.flow import waiting_steps
 log = logging.getLogger(__name__)
 
 
-def write(claimed: Sequence[ClaimedDelivery]) -> list[IncidentLetter | None]:
+def write(deliveries: Sequence[ClaimedDelivery]) -> list[IncidentLetter | None]:
     """Return the message of each delivery, with its incidents as they are now.
 
-    None: this code cannot write it; what is wrong is logged, and the others are not held up.
+    None: this code cannot write it; the error is logged, and the others are not held up.
     """
-    happened = _happened(claimed)
+    events = _events(deliveries)
     letters: list[IncidentLetter | None] = []
-    for delivery in claimed:
+    for delivery in deliveries:
         try:
-            letters.append(_letter(delivery, happened[delivery.id]))
+            letters.append(_letter(delivery, events[delivery.id]))
         except Exception:
             log.exception("incident_unwritable", extra={"delivery": delivery.id})
             letters.append(None)
     return letters
 
 
-def _happened(claimed: Sequence[ClaimedDelivery]) -> dict[int, list[tuple[str, Incident]]]:
-    """Return by delivery what happened to which incidents, in order."""
-    digests = [one.id for one in claimed if one.event == DeliveryEvent.DIGEST]
-    happened: dict[int, list[tuple[str, Incident]]] = defaultdict(list)
+def _events(deliveries: Sequence[ClaimedDelivery]) -> dict[int, list[tuple[str, Incident]]]:
+    """Return events with their incidents by delivery, in order."""
+    digests = [delivery.id for delivery in deliveries if delivery.event == DeliveryEvent.DIGEST]
+    events: dict[int, list[tuple[str, Incident]]] = defaultdict(list)
     if digests:
         gathered = Delivery.objects.filter(digest__in=digests).select_related("incident")
         for row in gathered.order_by("incident__severity", "pk"):
             if row.digest_id is not None and row.incident is not None:
-                happened[row.digest_id].append((row.event, row.incident))
-    ids = [one.incident_id for one in claimed if one.incident_id is not None]
+                events[row.digest_id].append((row.event, row.incident))
+    ids = [delivery.incident_id for delivery in deliveries if delivery.incident_id is not None]
     incidents = Incident.objects.in_bulk(ids) if ids else {}
-    for delivery in claimed:
+    for delivery in deliveries:
         incident = incidents.get(delivery.incident_id or 0)
         if incident is not None:
-            happened[delivery.id].append((delivery.event, incident))
-    return happened
+            events[delivery.id].append((delivery.event, incident))
+    return events
 
 
-def _letter(delivery: ClaimedDelivery, happened: list[tuple[str, Incident]]) -> IncidentLetter:
+def _letter(delivery: ClaimedDelivery, events: list[tuple[str, Incident]]) -> IncidentLetter:
     language = delivery.language or settings.LANGUAGE_CODE
     with translation.override(language), timezone.override(zone_of(delivery.time_zone)):
         message = IncidentMessage(
             f"msg_{delivery.uid.hex}",
             delivery.event,
             delivery.at,
-            tuple(_facts(event, incident) for event, incident in happened),
+            tuple(_facts(event, incident) for event, incident in events),
         )
         form = incident_formats.FORMATS.get(delivery.kind)
         return IncidentLetter(
@@ -101,6 +101,6 @@ def _facts(event: str, incident: Incident) -> IncidentFacts:
 
 
 def page_of(incident_id: int) -> str:
-    """Return where an incident's page is; empty: nobody has said where the admin is."""
+    """Return the URL of an incident's page; empty: the admin's URL is not set."""
     base = sas.admin_url.rstrip("/")
     return f"{base}/workers/incident/{incident_id}/change/" if base else ""

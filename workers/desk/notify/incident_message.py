@@ -1,6 +1,6 @@
-"""What a route is told of incidents, and its words: pure, from facts to text.
+"""The text of a message about incidents: pure, from facts to words.
 
-Words are those of the active language, instants those of the active time zone.
+Words are in the active language, instants in the active time zone.
 """
 
 from collections.abc import Callable
@@ -16,19 +16,19 @@ from workers.desk.states import DeliveryEvent as Event
 from workers.runtime import timestamps
 from workers.runtime.visible_text import visible
 
-#: How grave an incident is, as PagerDuty calls it; 1 is the gravest.
+#: PagerDuty's names of severities; 1 is the gravest.
 SEVERITIES = {1: "critical", 2: "error", 3: "info"}
-#: Incidents that a message names one by one; of the others it says how many they are.
+#: Incidents that a message names one by one; it only counts the others.
 MOST_NAMED = 30
-#: A mail's subject, and the line that a phone shows.
+#: For a mail's subject, and the line that a phone shows.
 LONGEST_HEADLINE = 200
-#: What is known of a cause; the incident's page has all of it.
+#: For what is known of a cause; the incident's page has all of it.
 LONGEST_KNOWN = 500
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentFacts:
-    """An incident as it is told of, in words already; ``event`` is what happened to it."""
+    """An incident for a message, already in words; ``event`` is what happened to it."""
 
     event: str
     key: str
@@ -37,19 +37,18 @@ class IncidentFacts:
     severity: int
     state: str
     agent: str
-    #: The processes that it stops; None: it is of none, or of more than its alerts say.
+    #: Number of the processes that it stops; None: it concerns no process, or more than its alerts.
     processes: int | None
-    #: What they are worth, as a decimal; None: nobody has said.
+    #: Their worth, as a decimal; None: unknown.
     money: str | None
     opened_at: datetime
     last_at: datetime
-    #: Steps that wait for its agent; None: it is of none.
+    #: Steps that wait for its agent; None: it concerns no agent.
     waiting: int | None = None
-    #: What is known of its cause beside the title.
+    #: What else than the title is known of its cause.
     known: str = ""
-    #: What is to be done about it.
     remedy: str = ""
-    #: Where its page is; empty: nobody has said where the admin is.
+    #: The URL of its page; empty: the admin's URL is not set.
     url: str = ""
 
     @property
@@ -68,9 +67,9 @@ class IncidentMessage:
 
     @property
     def incident(self) -> IncidentFacts | None:
-        """Return the one incident that it is about."""
-        is_one = self.event not in (Event.DIGEST, Event.TEST) and self.incidents
-        return self.incidents[0] if is_one else None
+        """Return the one incident that it is about; None: a digest, or a test."""
+        is_single = self.event not in (Event.DIGEST, Event.TEST) and self.incidents
+        return self.incidents[0] if is_single else None
 
 
 _HEADLINES: dict[str, Callable[[], str]] = {
@@ -82,7 +81,7 @@ _HEADLINES: dict[str, Callable[[], str]] = {
 
 
 def headline(message: IncidentMessage) -> str:
-    """Return a message in one line, without anything that would break it."""
+    """Return a message in one line, without characters that would break it."""
     if message.event == Event.TEST:
         return _("Test: this route works")
     incident = message.incident
@@ -99,10 +98,10 @@ def headline_of(incident: IncidentFacts) -> str:
 
 
 def lines_of(incident: IncidentFacts) -> list[str]:
-    """Return what there is to know of an incident beside its headline, a line each."""
+    """Return the lines on an incident below its headline."""
     is_begun = incident.event in (Event.OPENED, Event.REPEAT)
-    known = Truncator(visible(incident.known)).chars(LONGEST_KNOWN) if is_begun else ""
-    lines = [known] if known else []
+    cause = Truncator(visible(incident.known)).chars(LONGEST_KNOWN) if is_begun else ""
+    lines = [cause] if cause else []
     lines.append(
         _("Since %(at)s, last at %(last)s.")
         % {"at": timestamps.full(incident.opened_at), "last": timestamps.full(incident.last_at)}
@@ -122,10 +121,10 @@ def lines_of(incident: IncidentFacts) -> list[str]:
 
 
 def _processes(event: str, count: int) -> str:
-    """Say how many processes it is; of an incident that begins only how many it is yet."""
+    """Return the line on the number of processes, which is still rising for a new incident."""
     text = ngettext("%(n)s process", "%(n)s processes", count) % {"n": _number(count)}
-    said = _("So far: %(processes)s.") if event == Event.OPENED else _("Now: %(processes)s.")
-    return said % {"processes": text}
+    line = _("So far: %(processes)s.") if event == Event.OPENED else _("Now: %(processes)s.")
+    return line % {"processes": text}
 
 
 def _number(value: int | str) -> str:
@@ -141,13 +140,13 @@ def text(message: IncidentMessage) -> str:
         parts = [headline_of(incident), "", *lines_of(incident)]
         return "\n".join([*parts, *([incident.url] if incident.url else [])]) + "\n"
     parts = [headline(message), ""]
-    for named in message.incidents[:MOST_NAMED]:
-        parts += [headline_of(named), *lines_of(named), *([named.url] if named.url else []), ""]
+    for facts in message.incidents[:MOST_NAMED]:
+        parts += [headline_of(facts), *lines_of(facts), *([facts.url] if facts.url else []), ""]
     return "\n".join([*parts, *more(message)]).rstrip() + "\n"
 
 
 def more(message: IncidentMessage) -> list[str]:
-    """Return the line on those incidents that are not named one by one."""
+    """Return the line on the incidents that are not named one by one, if any."""
     count = len(message.incidents) - MOST_NAMED
     if count <= 0:
         return []

@@ -1,8 +1,8 @@
-"""The relay of incidents: tells routes what was noted for them.
+"""The relay of incidents: sends routes the deliveries planned for them.
 
-Every delivery is sent at least once, or given up after a bounded number of tries; of one route
-and incident the earlier first.  No lock and no transaction is held while something is sent, and a
-route that is dead holds up no other.  Any number of relays may run.
+Every delivery is sent at least once, or given up after a bounded number of tries; those of one
+route and incident leave in order.  No lock and no transaction is held during a send, and a dead
+route holds up no other.  Any number of relays may run.
 """
 
 import logging
@@ -25,22 +25,22 @@ from workers.store.alerts import raise_alert
 
 log = logging.getLogger(__name__)
 
-#: Time a relay has a delivery to itself; long past the end of its send.
+#: Time of a relay's claim on a delivery; a send ends long before.
 CLAIM_SECONDS = 120.0
-#: How often a relay that waits for a slow receiver looks for others to tell.
+#: How often a relay that waits for a slow receiver looks for other deliveries.
 LOOK_SECONDS = 0.5
-#: Time before a delivery is looked at again whose message this code cannot write.
+#: Time before a delivery is tried again whose message this code cannot write.
 UNWRITABLE_SECONDS = 60.0
-#: Between the tries of one delivery, at most.
+#: Between the tries of one delivery.
 BACKOFF = Backoff(5.0, 300.0)
 
-#: How one message fared.
+#: Result of sending one message.
 Outcome = Answer | Undelivered | None
 
 
 @dataclass
 class IncidentRelay:
-    """Tells routes.  One thread may run it at a time."""
+    """Sends deliveries to routes.  One thread may run it at a time."""
 
     kind: str = "incident"
     #: Messages under way at once; and of one route, so that a dead one leaves room for others.
@@ -48,7 +48,7 @@ class IncidentRelay:
     per_route: int = 2
 
     def run(self) -> int:
-        """Tell every route that is due; return how many messages arrived."""
+        """Send every delivery that is due; return how many messages arrived."""
         arrived = 0
         under_way: dict[Future[Outcome], ClaimedDelivery] = {}
         with ThreadPoolExecutor(self.slots, thread_name_prefix="incident") as pool:
@@ -64,31 +64,31 @@ class IncidentRelay:
     def _take(
         self, under_way: Sequence[ClaimedDelivery]
     ) -> list[tuple[ClaimedDelivery, IncidentLetter]]:
-        """Claim what there is room for, and write it."""
+        """Claim as many deliveries as there is room for, and write their messages."""
         busy = Counter(delivery.route_id for delivery in under_way)
-        kept: list[ClaimedDelivery] = []
-        while (free := self.slots - len(under_way) - len(kept)) > 0:
+        batch: list[ClaimedDelivery] = []
+        while (free := self.slots - len(under_way) - len(batch)) > 0:
             full = [route_id for route_id, count in busy.items() if count >= self.per_route]
             claimed = deliveries.claim(free, CLAIM_SECONDS, not_of=full)
             for delivery in claimed:
                 if busy[delivery.route_id] < self.per_route:
                     busy[delivery.route_id] += 1
-                    kept.append(delivery)
+                    batch.append(delivery)
                 else:
                     deliveries.put_off(delivery, 0)
             if not claimed:
                 break
-        written = []
-        for delivery, letter in zip(kept, incident_letters.write(kept), strict=True):
+        pairs = []
+        for delivery, letter in zip(batch, incident_letters.write(batch), strict=True):
             if letter is None:
                 deliveries.put_off(delivery, UNWRITABLE_SECONDS)
             else:
-                written.append((delivery, letter))
-        return written
+                pairs.append((delivery, letter))
+        return pairs
 
 
 def carry(letter: IncidentLetter) -> Outcome:
-    """Send a message, in a thread that touches no table; return how it fared."""
+    """Send a message, in a thread that touches no table; return the result."""
     block_soft_limit()
     try:
         with around("incident_relay.send"):
@@ -101,7 +101,7 @@ def carry(letter: IncidentLetter) -> Outcome:
 
 
 def land(delivery: ClaimedDelivery, outcome: Outcome) -> bool:
-    """Write how a message fared; return whether it arrived."""
+    """Write the result of sending a delivery; return whether it arrived."""
     if not isinstance(outcome, Undelivered):
         status, text = (outcome.status, outcome.text) if outcome else (None, "")
         deliveries.delivered(delivery, status, text)
@@ -119,8 +119,8 @@ def land(delivery: ClaimedDelivery, outcome: Outcome) -> bool:
 def _give_up(
     delivery: ClaimedDelivery, status: int | None, text: str, problem: Undelivered
 ) -> None:
-    """Send a delivery no more, and have the other routes told so."""
-    # Together: nobody would look at it again that was given up without word of it.
+    """Give a delivery up, and raise an alert that the other routes are told of."""
+    # In one transaction: a delivery given up without an alert would never be noticed.
     with durable("incident_relay.give_up"):
         if deliveries.give_up(delivery, status, text, problem=problem.record):
             raise_alert(
@@ -133,7 +133,7 @@ def _give_up(
 def test(route_id: int, *, actor: str) -> bool:
     """Send a test to a route at once, in this thread; return whether it arrived.
 
-    It is not tried again.  What was answered is kept with the delivery, the route's newest.
+    It is not tried again.  The answer is stored with the delivery, the route's newest.
     """
     delivery = deliveries.note_test(route_id, CLAIM_SECONDS, actor=actor)
     if delivery is None:

@@ -1,4 +1,4 @@
-"""Telling a route: by mail, or by one POST within a total deadline."""
+"""Sends a message to a route: by mail, or by one POST within a total deadline."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ AGENT = {"User-Agent": "incidents/1"}
 
 @dataclass(frozen=True, slots=True)
 class IncidentLetter:
-    """One message to one route, in the form that its kind takes."""
+    """One message to one route, in the format of the route's kind."""
 
     kind: str
     address: str
     secret: str
-    #: The same at every try: what a receiver knows a repetition by.
+    #: The same at every try, so that receivers recognize repetitions.
     id: str
     subject: str
     text: str
@@ -35,7 +35,7 @@ Send = Callable[[IncidentLetter], Answer | None]
 
 
 def mail(letter: IncidentLetter) -> None:
-    """Hand a mail to the project's mail server; its time is bounded for each answer of that."""
+    """Hand a mail to the project's mail server, with a time limit for each answer of the server."""
     message = EmailMessage(
         letter.subject,
         letter.text,
@@ -47,11 +47,11 @@ def mail(letter: IncidentLetter) -> None:
             connection.send_messages([message])
     except SMTPResponseException as problem:
         raw = problem.smtp_error
-        said = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
+        text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
         raise Undelivered(
             "mail_answered",
             status=problem.smtp_code,
-            answer=Answer(problem.smtp_code, visible(said)[: http_post.KEPT_CHARACTERS]),
+            answer=Answer(problem.smtp_code, visible(text)[: http_post.KEPT_CHARACTERS]),
         ) from problem
     except (SMTPException, OSError) as problem:
         raise Undelivered("mail_failed", error=type(problem).__name__) from problem
@@ -68,7 +68,7 @@ def chat(letter: IncidentLetter) -> Answer:
     return http_post.post(letter.address, letter.body, AGENT)
 
 
-#: How messages leave; ``workers.testing`` puts its own wire here.
+#: Senders by kind of route; ``workers.testing`` puts its own wire here.
 senders: dict[str, Send] = {
     RouteKind.MAIL: mail,
     RouteKind.WEBHOOK: webhook,
@@ -79,5 +79,5 @@ senders: dict[str, Send] = {
 
 
 def send(letter: IncidentLetter) -> Answer | None:
-    """Send a message; return what was answered.  Raises ``Undelivered``, in its time."""
+    """Send a message within its time limit; return the answer.  Raises ``Undelivered``."""
     return senders[letter.kind](letter)

@@ -1,7 +1,7 @@
 """The dead man's ping: a call each minute while sweeps do their duty, so that silence is noticed.
 
-Whoever waits for it is outside (a cron monitor), and says so where it does not come: when the
-database, the broker, Beat or the workers are gone, nobody here can.
+A monitor outside waits for it (a cron monitor) and raises the alarm when it does not come: when the
+database, the broker, Beat or the workers are down, nothing here can.
 """
 
 import logging
@@ -21,7 +21,7 @@ INTERVAL_SECONDS = 60.0
 
 
 def is_due() -> bool:
-    """Say whether a ping may be due, for those who ask for it."""
+    """Say whether a ping may be due, for callers that ask for one."""
     if not sas.ping_url:
         return False
     seconds = leases.seconds_since(PING)
@@ -29,7 +29,7 @@ def is_due() -> bool:
 
 
 class Ping:
-    """Calls the outside, once a minute, if the last sweep was in time and operators are told."""
+    """Calls the monitor, once a minute, if the last sweep was in time and operators are told."""
 
     kind = "ping"
 

@@ -1,1 +1,1 @@
-"""What the desk does for operators, beside its pages."""
+"""The desk's operations behind its pages, commands and duties."""

@@ -1,4 +1,4 @@
-"""Telling operators again who were not told."""
+"""Resending deliveries that were given up."""
 
 from workers.desk.store import deliveries
 from workers.wire.wake_ups import wake_relay, waking

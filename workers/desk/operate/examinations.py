@@ -1,6 +1,6 @@
-"""The duty that has the doctor look over the installation, once a minute.
+"""The duty that has the doctor examine the installation, once a minute.
 
-What looks registers itself, in a module ``doctor``: it stands above whoever asks for it.
+Rounds register themselves, in an app's module ``doctor``: it is a layer above this one.
 """
 
 import logging
@@ -17,9 +17,9 @@ log = logging.getLogger(__name__)
 #: Name of the lease row that says when the last round was done.
 DOCTOR = "doctor"
 INTERVAL_SECONDS = 60.0
-#: How long a round may take, with time to keep what it found.
+#: How long a round may take, with time to store its findings.
 LEASE_SECONDS = 60.0
-#: What takes longer is costly, and rests for so long where nothing is wrong.
+#: A probe that takes longer is costly, and rests for this long after it found nothing wrong.
 COSTLY_SECONDS, COSTLY_REST_SECONDS = 1.0, 600.0
 
 _rounds: list[Callable[[], None]] = []
@@ -32,13 +32,13 @@ def register(look_over: Callable[[], None]) -> Callable[[], None]:
 
 
 def is_due() -> bool:
-    """Say whether a round may be due, for those who ask for it."""
+    """Say whether a round may be due, for callers that ask for one."""
     seconds = leases.seconds_since(DOCTOR)
     return seconds is None or seconds >= INTERVAL_SECONDS or lateness.is_ahead(seconds)
 
 
 def run() -> bool:
-    """Look the installation over if that is due.  False: it is not, or somebody else is at it."""
+    """Examine the installation if a round is due.  False: none is, or another worker runs it."""
     if not is_due():
         return False
     discovery.import_modules("doctor")
@@ -50,7 +50,7 @@ def run() -> bool:
 
 
 def _look_over_all() -> None:
-    """Call every round; raise what the first that failed has raised once all had their turn."""
+    """Call every round, then raise the first failure."""
     failures = []
     for look_over in _rounds:
         try:

@@ -1,7 +1,7 @@
-"""The duty that looks after the figures: rolls minutes up and notes how agents stand.
+"""The duty that keeps the figures: rolls minutes up and stores the levels of agents.
 
-The sweep asks for it every half minute.  It goes on where it stopped, for a few seconds at most:
-after a gap of an hour it has caught up within a few rounds.
+The sweep asks for it every half minute.  Each round goes on where the last one stopped, for a few
+seconds at most: after a gap of an hour the figures have caught up within a few rounds.
 """
 
 import time
@@ -17,31 +17,31 @@ from workers.runtime.worker_identity import me
 from workers.store import leases
 from workers.store.db import dialect
 
-#: Name of the lease row whose cursor says which minute comes next (seconds since 1970), and of the
-#: one that says when somebody was last asked.
+#: Name of the lease row whose cursor is the next minute (seconds since 1970), and of the lease row
+#: that says when a round was last asked for.
 HEALTH = "health"
 ASKED = "health_asked"
 INTERVAL_SECONDS = 30.0
-#: What was written in a minute is committed so long after it.
+#: Rows written in a minute count as committed this long after it.
 GRACE_SECONDS = 10.0
-#: Time that one round takes of minutes, and for how long it keeps others off.
+#: Time that one round spends on minutes, and its lease.
 ROUND_SECONDS = 2.0
 LEASE_SECONDS = 30.0
-#: Where it begins when it has never run.
+#: How far back the very first round begins.
 FIRST = timedelta(hours=1)
 _MINUTE = timedelta(seconds=Span.MINUTE)
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round did: the minutes rolled up, and whether more of them are over."""
+    """The result of one round: the minutes rolled up, and whether more of them are over."""
 
     minutes: int
     is_behind: bool
 
 
 def is_due() -> bool:
-    """Say whether a round is to be asked for, of several who want to know to one."""
+    """Say whether to ask for a round; of several callers at once only one gets True."""
     seconds = leases.seconds_since(ASKED)
     if seconds is not None and 0 <= seconds < INTERVAL_SECONDS:
         return False
@@ -49,9 +49,9 @@ def is_due() -> bool:
 
 
 def run(now: datetime | None = None, *, seconds: float = ROUND_SECONDS) -> Round | None:
-    """Roll up the minutes that are over until the time is up, and note how agents stand.
+    """Store the levels of agents, and roll up past minutes until the time is up.
 
-    None: somebody else is at it.  ``now`` is for tests, like everywhere.
+    None: another worker runs a round.  ``now`` is for tests, as everywhere.
     """
     end = time.monotonic() + seconds
     with leases.held(HEALTH, f"{me('health')}:{uuid4().hex[:8]}", LEASE_SECONDS) as lease:
@@ -77,11 +77,11 @@ def run(now: datetime | None = None, *, seconds: float = ROUND_SECONDS) -> Round
 
 
 def _next(cursor: int, at: datetime) -> datetime:
-    """Return the minute that comes next: of those whose figures would be kept, and never ahead."""
+    """Return the next minute to roll up: not ahead, and not older than figures are kept."""
     if not cursor:
         return begin(at - FIRST, Span.MINUTE)
     minute = datetime.fromtimestamp(cursor, UTC)
     if lateness.is_ahead((at - minute).total_seconds()):
-        # The clock was set back since: what it shows for the second time is rolled up again.
+        # The clock was set back: the minutes that it shows again are rolled up again.
         return begin(at, Span.MINUTE)
     return max(minute, begin(at - KEPT[Span.MINUTE], Span.MINUTE))

@@ -19,7 +19,7 @@ class IncidentLine:
 
     incident: Incident
     title: str
-    #: What is known of the cause beside it; empty: nothing.
+    #: What else is known of the cause; may be empty.
     known: str
     remedy: str
     next_act: str
@@ -32,10 +32,9 @@ class OpenIncidents:
 
 
 def read(limit: int | None = None, situation: Situation | None = None) -> OpenIncidents:
-    """Return the incidents that are not resolved: the gravest first, of those the oldest.
+    """Return the unresolved incidents: the gravest first, then the oldest.
 
-    Those that are put off come last, the next to wake first.  ``situation`` is what is known
-    already of how things are; None: it is read.
+    Snoozed ones come last, the next to wake first.  ``situation`` None: it is read.
     """
     rows = Incident.objects.filter(resolved_at=None).select_related("assignee")
     situation = situation or wait_facts.read()
@@ -45,7 +44,7 @@ def read(limit: int | None = None, situation: Situation | None = None) -> OpenIn
 
 
 def in_words(incidents: Iterable[Incident], situation: Situation) -> list[IncidentLine]:
-    """Put incidents into words; what is resolved has no next act."""
+    """Put incidents into words; a resolved one has no next act."""
     lines = []
     for incident in incidents:
         kind = alert_kind(incident.code)

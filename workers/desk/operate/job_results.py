@@ -1,4 +1,4 @@
-"""What became of a job's processes, read from the processes themselves: nothing of it is stored."""
+"""Results of a job's processes, read from the processes themselves: none is stored."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ from workers.states import OPEN_PROCESS_STATES, UNDONE_PROCESS_STATES, ProcessSt
 
 
 class Result(TextChoices):
-    """What came of one item of a job, so far."""
+    """The result of one item of a job so far."""
 
     TO_DO = "to_do", _("not worked yet")
     REFUSED = "refused", _("refused")
@@ -36,7 +36,7 @@ class Result(TextChoices):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of the processes that a job has changed."""
+    """How many processes that a job has changed came to each result."""
 
     processed: int = 0
     failed_again: int = 0
@@ -45,12 +45,12 @@ class Outcome:
 
 
 def _conditions() -> dict[str, Q]:
-    """Return what each result is, by the item and its process as they are now.
+    """Return the condition of each result, on an item and its process as they are now.
 
-    A process counts as failed again, too, where one of its branches is in error while others go
-    on.  What failed before a process began to compensate does not count: an undo that failed does.
+    A process also counts as failed again while one branch is in error and others go on.  A step
+    that failed before compensation began does not count; a failed undo does.
     """
-    # By the narrow rows: whatever the planner does, it reads those in error and no other steps.
+    # Through the narrow rows: whatever the plan, no steps are read but those in error.
     failed = LiveStep.objects.filter(step__process=OuterRef("process"), state=StepState.ERROR)
     in_the_way = Q(step__process__outcome=None) | Q(step__undoes__isnull=False)
     stuck = Q(Exists(failed.filter(in_the_way)))
@@ -67,24 +67,24 @@ def _conditions() -> dict[str, Q]:
 
 
 def with_result(items: QuerySet[BulkItem]) -> QuerySet[Any]:
-    """Have items know their ``result``, a ``Result``."""
-    found = _conditions()
-    # The rest of them, when all others are asked.
-    found.pop(Result.WAITING)
-    cases = [When(condition, then=Value(str(result))) for result, condition in found.items()]
-    known: QuerySet[Any] = items.annotate(
+    """Annotate items with their ``result``, a ``Result``."""
+    conditions = _conditions()
+    # The default, if no other condition holds.
+    conditions.pop(Result.WAITING)
+    cases = [When(condition, then=Value(str(result))) for result, condition in conditions.items()]
+    rows: QuerySet[Any] = items.annotate(
         result=Case(*cases, default=Value(Result.WAITING.value), output_field=CharField())
     )
-    return known
+    return rows
 
 
 def of_result(job_id: int, result: str) -> QuerySet[BulkItem]:
-    """Return the items of a job that came to ``result`` so far."""
+    """Return the items of a job whose result is ``result`` so far."""
     return BulkItem.objects.filter(_conditions()[result], job=job_id)
 
 
 def outcome(job_id: int) -> Outcome:
-    """Count what became of the processes that a job has changed."""
+    """Count the processes that a job has changed, by their results."""
     landed = BulkItem.objects.filter(job=job_id, state=ItemState.LANDED)
     rows = with_result(landed).order_by().values_list("result").annotate(Count("pk"))
     return Outcome(**dict(rows))

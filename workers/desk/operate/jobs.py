@@ -20,9 +20,9 @@ from workers.wire.wake_ups import wake_scheduler
 
 log = logging.getLogger(__name__)
 
-#: A job of so many processes is worked through by whoever starts it.
+#: A job of at most this many processes is worked through by its caller.
 AT_ONCE = 50
-#: So long jobs are worked before whatever else waits in the queue comes in between.
+#: Length of a slice of job work; then other messages in the queue get their turn.
 SLICE_SECONDS = 1.0
 #: Shorter waits for a rate are not worth a message each.
 SHORTEST_WAIT_SECONDS = 0.2
@@ -39,10 +39,10 @@ def start(
     rate_per_second: float | None = None,
     sample: int = 0,
 ) -> int:
-    """Make a job of a frozen set and have it worked; return its number.
+    """Create a job on a frozen set and have it worked; return its number.
 
-    A small one without a rate is worked through before this returns, or to the end of its
-    sample.  Raises ``StateError`` for a verb that no job has.
+    A small job without a rate is worked through before this returns, or to the end of its
+    sample.  Raises ``StateError`` for an unknown verb.
     """
     job_id = jobs.create(
         verb,
@@ -65,7 +65,7 @@ def start(
 
 
 def steer(job_id: int, act: str, *, actor: str, reason: str = "") -> None:
-    """Pause, resume or stop a job; raise ``StateError`` where its state forbids that."""
+    """Pause, resume or stop a job; raise ``StateError`` if its state forbids that."""
     jobs.steer(job_id, act, actor=actor, reason=reason)
     if act == "resume":
         wake_ups.wake_job_runner()
@@ -74,8 +74,8 @@ def steer(job_id: int, act: str, *, actor: str, reason: str = "") -> None:
 def run(now: datetime | None = None) -> None:
     """Work the running jobs in turn, a chunk each, for a slice of time; ask for the next slice.
 
-    A lease keeps all but one worker idle.  One that works on after its lease is over does no harm:
-    each chunk locks its job.
+    A lease keeps all but one worker idle.  A worker that goes on after its lease has expired does
+    no harm: each chunk locks its job.
     """
     holder = f"{me('jobs')}:{uuid4().hex[:8]}"
     with leases.held(leases.JOBS, holder, sas.lease_seconds) as lease:
@@ -89,15 +89,15 @@ def run(now: datetime | None = None) -> None:
 
 
 def _slice(lease: leases.HeldLease, end: float, now: datetime | None) -> float | None:
-    """Return after how long there is more to do; None: no job runs."""
+    """Work for a slice; return the seconds until there is more to do.  None: no job runs."""
     while job_ids := jobs.running():
         waits = []
         has_landed = False
         for job_id in job_ids:
-            worked = _work(job_id, int(sas.job_batch), now)
-            has_landed = has_landed or bool(worked.landed)
-            if not worked.is_over:
-                waits.append(worked.wait_seconds)
+            chunk = _work(job_id, int(sas.job_batch), now)
+            has_landed = has_landed or bool(chunk.landed)
+            if not chunk.is_over:
+                waits.append(chunk.wait_seconds)
             if monotonic() >= end or not lease.renew():
                 waits.append(0.0)
                 break
@@ -109,7 +109,7 @@ def _slice(lease: leases.HeldLease, end: float, now: datetime | None) -> float |
 
 
 def _work(job_id: int, most: int, now: datetime | None = None) -> ChunkResult:
-    """Work a chunk; where it fails, its items one by one, so that one holds up no other."""
+    """Work a chunk; if it fails, work its items one by one, so that none holds up the others."""
     try:
         return jobs.work(job_id, most, now)
     except (OperationalError, InterfaceError):
@@ -118,10 +118,10 @@ def _work(job_id: int, most: int, now: datetime | None = None) -> ChunkResult:
         log.exception("job_chunk_failed", extra={"job": job_id, "processes": most})
         if most == 1:
             return jobs.refuse_next(job_id, type(error).__name__, now)
-    landed = turned_down = 0
+    landed = refused = 0
     for _ in range(most):
-        worked = _work(job_id, 1, now)
-        landed, turned_down = landed + worked.landed, turned_down + worked.refused
-        if worked.is_over or worked.wait_seconds:
-            return ChunkResult(landed, turned_down, worked.is_over, worked.wait_seconds)
-    return ChunkResult(landed, turned_down)
+        chunk = _work(job_id, 1, now)
+        landed, refused = landed + chunk.landed, refused + chunk.refused
+        if chunk.is_over or chunk.wait_seconds:
+            return ChunkResult(landed, refused, chunk.is_over, chunk.wait_seconds)
+    return ChunkResult(landed, refused)

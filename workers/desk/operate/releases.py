@@ -1,4 +1,4 @@
-"""The name of the code that this process runs, and keeping that it runs here."""
+"""The name of this process's code, and the record that it ran here."""
 
 import hashlib
 from functools import cache
@@ -16,7 +16,7 @@ def own() -> str:
 
 
 def note_own() -> None:
-    """Keep that this process's code runs here; asks the database once per process."""
+    """Record that this process's code runs here; asks the database once per process."""
     name = own()
     if name not in _noted:
         releases.note(name)
@@ -25,7 +25,7 @@ def note_own() -> None:
 
 @cache
 def _digest() -> str:
-    """Return a word that differs where agents, workflows, their versions or their steps do."""
+    """Return a short hash of the agents and of the workflows with their versions and steps."""
     agents = sorted(agent.name for agent in registry.agents())
     workflows = sorted(
         f"{workflow.name} {workflow.version} {[(s.name, s.agent) for s in workflow.steps]}"

@@ -1,4 +1,4 @@
-"""What a route must be like to be told of anything: asked by the admin and by the terminal."""
+"""The rules of a valid route: checked by the admin and by the terminal."""
 
 import base64
 import binascii
@@ -15,12 +15,12 @@ from workers.http import ssrf_guard
 from workers.protocol.webhook_signing import PREFIX
 
 PAGERDUTY_URL = "https://events.pagerduty.com/v2/enqueue"
-#: What Standard Webhooks asks of a secret.
+#: The shortest secret that Standard Webhooks allows.
 LEAST_SECRET_BYTES = 24
 
 
 def fill_in(route: Route) -> str:
-    """Give a route what it needs and nobody named; return the secret that was made, or nothing."""
+    """Fill in a route's default address or a new secret; return that secret, or an empty text."""
     if route.kind == RouteKind.PAGERDUTY and not route.address:
         route.address = PAGERDUTY_URL
     if route.kind == RouteKind.WEBHOOK and not route.secret:
@@ -30,21 +30,21 @@ def fill_in(route: Route) -> str:
 
 
 def problems(route: Route) -> dict[str, str]:
-    """Return by field what is wrong with a route; empty: it can be told.
+    """Return what is wrong with a route, by field; empty: it is valid.
 
     Looks up the host of a URL, for two seconds at most.
     """
     checks = {
-        "address": _of_address(route),
-        "secret": _of_secret(route),
-        "time_zone": _of_time_zone(route.time_zone),
-        "quiet_to": _of_quiet_hours(route),
-        "digest_seconds": _of_digest(route),
+        "address": _address_problem(route),
+        "secret": _secret_problem(route),
+        "time_zone": _time_zone_problem(route.time_zone),
+        "quiet_to": _quiet_hours_problem(route),
+        "digest_seconds": _digest_problem(route),
     }
     return {name: problem for name, problem in checks.items() if problem}
 
 
-def _of_address(route: Route) -> str:
+def _address_problem(route: Route) -> str:
     if route.kind != RouteKind.MAIL:
         problem = ssrf_guard.problem_of_url(route.address)
         return _("The URL %(problem)s.") % {"problem": problem} if problem else ""
@@ -59,7 +59,7 @@ def _of_address(route: Route) -> str:
     return ""
 
 
-def _of_secret(route: Route) -> str:
+def _secret_problem(route: Route) -> str:
     if route.kind == RouteKind.PAGERDUTY and not route.secret:
         return _("Enter the integration key of the PagerDuty service.")
     if route.kind != RouteKind.WEBHOOK:
@@ -75,7 +75,7 @@ def _of_secret(route: Route) -> str:
     }
 
 
-def _of_time_zone(name: str) -> str:
+def _time_zone_problem(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ValueError, OSError, LookupError):
@@ -83,13 +83,13 @@ def _of_time_zone(name: str) -> str:
     return ""
 
 
-def _of_quiet_hours(route: Route) -> str:
+def _quiet_hours_problem(route: Route) -> str:
     if (route.quiet_from is None) == (route.quiet_to is None):
         return ""
     return _("Quiet hours have a beginning and an end, or neither.")
 
 
-def _of_digest(route: Route) -> str:
+def _digest_problem(route: Route) -> str:
     if route.kind == RouteKind.PAGERDUTY and route.digest_seconds:
         return _("PagerDuty gathers by itself: enter 0.")
     return ""

@@ -1,1 +1,1 @@
-"""What the desk decides: pure functions of values."""
+"""The desk's decisions: pure functions of values."""

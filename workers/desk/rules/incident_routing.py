@@ -1,7 +1,7 @@
 """Which routes are to be told of which incidents now, and in how many messages.  Pure.
 
-What a route has been told is what its deliveries say: nothing else is remembered, so that a
-repetition of this decision from the same rows decides the same.
+A route's deliveries are the only record of what it was told, so the same rows always lead to the
+same decision.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -12,20 +12,20 @@ from zoneinfo import ZoneInfo
 from workers.definitions.alert_kinds import Severity
 from workers.desk.states import DeliveryEvent as Event
 
-#: Beyond a route's hourly limit, what is due leaves in one message, at most this often.
+#: Beyond its hourly limit a route gets one message for all that is due, at most this often.
 OVERFLOW_SECONDS = 600
 HOUR_SECONDS = 3600
-#: Orders that one cause stops fail one after another.  A route is told once no other has failed for
-#: the former time, or once the first failed the latter time ago.
+#: Orders stopped by one cause fail one after another.  A route is told once none has failed for the
+#: former time, or once the first failed the latter time ago.
 SETTLED_SECONDS, LONGEST_UNSETTLED_SECONDS = 4, 20
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Whom to tell, of what, and when not."""
+    """The rules of a route: what it is told, and when not."""
 
     id: int
-    #: Whether the other side keeps incidents of its own, which are to be ended there, too.
+    #: Whether the receiver keeps incidents of its own, which must be ended there, too.
     keeps_incidents: bool = False
     #: Empty: of every kind, and of every agent.
     kinds: Collection[str] = ()
@@ -44,13 +44,13 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """What of an incident decides who is told of it."""
+    """The facts of an incident that decide who is told of it."""
 
     id: int
     kind: str
     agent: str
     severity: int
-    #: It waits for somebody: nobody took it, snoozed it or resolved it.
+    #: Neither taken, nor snoozed, nor resolved.
     is_open: bool
     is_acknowledged: bool
     is_resolved: bool
@@ -71,22 +71,22 @@ class PastDelivery:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What a route is to be told of an incident."""
+    """A notice that is due to a route about an incident."""
 
     incident_id: int
     event: Event
     reopened: int
     #: 1, 2, ... for repeats.
     number: int = 0
-    #: Somebody must act at once; what is less grave never holds it up.
+    #: Somebody must act at once; less grave notices never hold it up.
     is_urgent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a route was told lately, which limits what it is told next."""
+    """Recent messages to a route, which limit the next ones."""
 
-    #: Sent one by one within the last hour: urgent ones, and all others.
+    #: Messages on one incident within the last hour: urgent ones, and all others.
     urgent_in_hour: int = 0
     sent_in_hour: int = 0
     last_digest_at: datetime | None = None
@@ -101,15 +101,15 @@ class Plan:
 
 
 def notice(
-    route: Route, incident: Incident, told: Sequence[PastDelivery], now: datetime
+    route: Route, incident: Incident, past: Sequence[PastDelivery], now: datetime
 ) -> Notice | None:
     """Return what a route is to be told of an incident now, or None.
 
-    ``told`` are its deliveries since the incident opened, or came back.  One that was taken,
-    snoozed or resolved before anybody was told of it needs nobody; nothing is repeated while it
-    is taken or snoozed.
+    ``past`` is the route's deliveries since the incident opened, or was reopened.  An incident
+    that was taken, snoozed or resolved before its first notice gets none; nothing is repeated
+    while it is taken or snoozed.
     """
-    events = {one.event for one in told}
+    events = {delivery.event for delivery in past}
     is_urgent = incident.severity == Severity.URGENT
     if Event.OPENED not in events:
         if incident.is_open and is_meant(route, incident) and is_settled(incident, now):
@@ -121,10 +121,10 @@ def notice(
         return None
     if incident.is_acknowledged and route.keeps_incidents and Event.ACKNOWLEDGED not in events:
         return Notice(incident.id, Event.ACKNOWLEDGED, incident.reopened)
-    last_at = max(one.at for one in told)
+    last_at = max(delivery.at for delivery in past)
     is_late = now >= last_at + timedelta(seconds=route.repeat_seconds)
     if incident.is_open and route.repeat_seconds and is_late and is_meant(route, incident):
-        number = 1 + sum(one.event == Event.REPEAT for one in told)
+        number = 1 + sum(delivery.event == Event.REPEAT for delivery in past)
         return Notice(incident.id, Event.REPEAT, incident.reopened, number, is_urgent)
     return None
 
@@ -139,7 +139,7 @@ def is_meant(route: Route, incident: Incident) -> bool:
 
 
 def is_settled(incident: Incident, now: datetime) -> bool:
-    """Say whether an incident is as large as it gets for now, or is to be told of all the same."""
+    """Say whether an incident has stopped growing for now, or has waited long enough."""
     if incident.opened_at is None or incident.last_at is None:
         return True
     return now >= min(
@@ -151,7 +151,7 @@ def is_settled(incident: Incident, now: datetime) -> bool:
 def is_silent(route: Route, now: datetime) -> bool:
     """Say whether a route is told of nothing just now: it is muted, or its hours are quiet.
 
-    What is due then stays due, and leaves afterwards if it still is.
+    Notices that are due stay due, and leave afterwards if they still are.
     """
     if route.muted_until is not None and now < route.muted_until:
         return True
@@ -163,7 +163,7 @@ def is_silent(route: Route, now: datetime) -> bool:
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """Return a time zone; UTC for one that this machine has not: a wrong hour beats silence."""
+    """Return a time zone; UTC if this machine does not know it: a wrong hour beats silence."""
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, LookupError):
@@ -173,10 +173,11 @@ def zone_of(name: str) -> ZoneInfo:
 def plan(route: Route, notices: Iterable[Notice], history: History, now: datetime) -> Plan:
     """Return the messages in which a route is told of what is due now.
 
-    What only ends an incident on the other side leaves at once.  Of the rest a route with a
-    digest gets one message for all, so often at most; any other gets one for each up to its
-    hourly limit, and beyond it one for all each ``OVERFLOW_SECONDS``.  Urgent ones have such a
-    limit of their own, so that no other uses it up.  What is in neither list stays due.
+    Notices that only end an incident at the receiver leave at once.  For the rest, a route with
+    a digest gets one message for all, every ``digest_seconds`` at most; any other route gets one
+    each up to its hourly limit, and beyond it one for all each ``OVERFLOW_SECONDS``.  Urgent
+    notices have such a limit of their own, which no other uses up.  Notices in neither list stay
+    due.
     """
     if is_silent(route, now):
         return Plan()

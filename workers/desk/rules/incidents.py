@@ -1,4 +1,4 @@
-"""Which alerts have one cause, and what becomes of its incident.  Pure."""
+"""Which alerts share a cause, and the next state of its incident.  Pure."""
 
 import hashlib
 import re
@@ -20,11 +20,11 @@ REOPEN_WITHIN = timedelta(hours=24)
 _ADDRESS = re.compile(r"[^\s@'\"<>(]+@[^\s@'\">)]+")
 #: HTTP statuses, signals, exit codes and limits differ by cause; any other word with a digit
 #: belongs to one order.
-_KEPT = (
+_CAUSE_NUMBERS = (
     r"\b(?:(?:answered|status|HTTP) [1-5]\d\d|(?:signal|exitcode) -?\d{1,3}"
     r"|\d+ (?:bytes|digits|characters) at most)\b"
 )
-_WITH_DIGITS = re.compile(rf"({_KEPT})|[\w#+-]*\d[\w-]*(?:[.:,]\d[\w-]*)*")
+_WITH_DIGITS = re.compile(rf"({_CAUSE_NUMBERS})|[\w#+-]*\d[\w-]*(?:[.:,]\d[\w-]*)*")
 _REPEATED = re.compile(rf"{ANY}(?:[\s,;.:/-]*{ANY})+")
 
 
@@ -34,7 +34,7 @@ class AlertFacts:
 
     code: str
     cause: str
-    #: What it is said with; null = it is of a version before, and ``message`` is what it says.
+    #: Parameters of its text; None: an older version raised it, and ``message`` is its text.
     params: Mapping[str, Any] | None
     message: str = ""
     subject: str = ""
@@ -42,7 +42,7 @@ class AlertFacts:
     step: str = ""
     agent: str = ""
     fault: FaultRecord | None = None
-    #: Knows what is personal of its process.
+    #: Knows the personal data of its process.
     mask: Mask = UNKNOWN
 
 
@@ -73,22 +73,22 @@ def cause_of(alert: AlertFacts) -> Cause:
             "agent": alert.agent,
             "fault": fault.kind,
             "fault_code": fault.code,
-            "message": general(alert.mask.without(_said(alert), ANY), fault.code),
+            "message": general(alert.mask.without(_failure_text(alert), ANY), fault.code),
         }
         distinct: Mapping[str, Any] = params
     else:
         about = _about(alert)
         params = {"about": about, "message": general(_reason(alert)) or about}
         distinct = _distinct(kind.kind, params)
-        if alert.params and _is_told(alert, kind.kind):
+        if alert.params and _may_be_shown(alert, kind.kind):
             params = {**params, "said": dict(alert.params)}
     return Cause(_key(alert.code, distinct), kind.kind, alert.code, int(kind.severity), params)
 
 
 def general(message: str, fault_code: str | None = None) -> str:
-    """Return a message without what is one order's own: numbers, ids, e-mail addresses.
+    """Return a message without the values of one order: numbers, ids, e-mail addresses.
 
-    Of a worker that died also without the attempts in which it did: one way to die is one cause.
+    A dead worker's message also loses its count of attempts: one way to die is one cause.
     """
     if fault_code == dead_workers.CODE:
         message = dead_workers.once(message)
@@ -96,36 +96,36 @@ def general(message: str, fault_code: str | None = None) -> str:
     return _REPEATED.sub(ANY, text).strip()[:300]
 
 
-def _said(alert: AlertFacts) -> str:
+def _failure_text(alert: AlertFacts) -> str:
     return (alert.fault.message if alert.fault is not None else "") or _reason(alert)
 
 
 def _reason(alert: AlertFacts) -> str:
-    """Return what an alert says beside the name of what it is about, in nobody's language."""
+    """Return an alert's text without the name of its subject, untranslated."""
     params = alert.params
     if params is None:
         return alert.message.removeprefix(alert.subject).lstrip(": ")
-    told = params.get("reason") or params.get("text") or params.get("question")
-    return str(told or " ".join(map(str, params.get("says", ()))))
+    text = params.get("reason") or params.get("text") or params.get("question")
+    return str(text or " ".join(map(str, params.get("says", ()))))
 
 
 def named_after(params: Mapping[str, Any], abouts: Collection[str]) -> dict[str, Any]:
-    """Return the parameters of an incident with the names of all that it is about."""
+    """Return the parameters of an incident with the names of all its subjects."""
     return {**params, "about": ", ".join(sorted(set(abouts)))}
 
 
 def _distinct(kind: IncidentKind, params: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what distinguishes causes that belong to no process; how long one lasts does not.
+    """Return what tells causes without a process apart; their duration does not.
 
-    Duties are late together where nobody asks for them, or nobody performs them.
+    All duties share one cause: they are late together if nothing asks for them or performs them.
     """
     if kind == IncidentKind.DUTY:
         return {}
     return params if kind == IncidentKind.OTHER else {"about": params["about"]}
 
 
-def _is_told(alert: AlertFacts, kind: IncidentKind) -> bool:
-    """Say whether whoever is told of the incident may read what the alert was raised with.
+def _may_be_shown(alert: AlertFacts, kind: IncidentKind) -> bool:
+    """Say whether receivers of the incident may read the alert's parameters.
 
     A plain text was written for the admin and may name anybody; a submitter's address may contain
     a secret.
@@ -134,10 +134,10 @@ def _is_told(alert: AlertFacts, kind: IncidentKind) -> bool:
 
 
 def _about(alert: AlertFacts) -> str:
-    """Return what a cause names behind its code: an agent, a duty, an owner."""
+    """Return the subject that a cause names after its code: an agent, a duty, an owner."""
     about = alert.cause.partition(":")[2]
     if alert.code == "sink_undeliverable":
-        # Behind the owner comes a mark of the address: an owner's places are one owner's to mend.
+        # A mark of the address follows the owner: one owner mends all addresses of theirs.
         return about.rpartition(":")[0]
     return about.removeprefix("agent:")
 
@@ -149,7 +149,7 @@ def _key(code: str, distinct: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class IncidentRow:
-    """What the sweep may change of an incident that is not resolved."""
+    """The columns of an unresolved incident that the sweep may change."""
 
     id: int
     state: str
@@ -160,9 +160,9 @@ class IncidentRow:
 
 
 def refreshed(row: IncidentRow, members: int, money: Decimal | None, now: datetime) -> IncidentRow:
-    """Return an incident as it is to be, with the members counted just now.
+    """Return an incident updated to the members counted just now.
 
-    Resolved where no member's cause is left; open again when the time it was put off is over.
+    It is resolved if no member is left, and open again once its snooze is over.
     """
     state, until = row.state, row.snooze_until
     if members == 0:

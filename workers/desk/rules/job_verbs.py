@@ -1,4 +1,4 @@
-"""What a job may do to each of its processes, and how many of them it may do it to now.  Pure."""
+"""The verbs of jobs, and on how many processes a job may act now.  Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,8 +10,8 @@ from workers.rules.rate_limit import Bucket
 from workers.rules.transitions import LockedProcess
 from workers.states import ProcessState
 
-#: Takes the process, who acts, why, and the job's ``params``; returns the names of what moves,
-#: which may take two persons.
+#: Takes the process, the actor, the reason and the job's ``params``; returns the names of the steps
+#: that move money or goods, which may take two persons.
 JobVerb = Callable[[LockedProcess, str, str, Mapping[str, Any]], Sequence[str]]
 
 
@@ -32,7 +32,7 @@ def _redo(
 
 
 def _quiet(verb: Callable[[LockedProcess, str, str], object]) -> JobVerb:
-    """Make a verb of one that moves neither money nor goods."""
+    """Return a job's verb for a command that moves neither money nor goods."""
 
     def act(
         locked: LockedProcess, actor: str, reason: str, params: Mapping[str, Any]
@@ -43,7 +43,7 @@ def _quiet(verb: Callable[[LockedProcess, str, str], object]) -> JobVerb:
     return act
 
 
-#: Each raises ``StateError``, changing nothing, where the state of the process forbids it.
+#: Each raises ``StateError``, changing nothing, if the state of the process forbids it.
 VERBS: Mapping[str, JobVerb] = {
     "resubmit": _resubmit,
     "redo": _redo,
@@ -54,10 +54,10 @@ VERBS: Mapping[str, JobVerb] = {
         compensation.begin(locked, ProcessState.CANCELLED, actor, reason)
     ),
 }
-#: After these nothing is ready to be claimed.
+#: Verbs that make no step ready to be claimed.
 QUIET_VERBS = frozenset({"pause"})
 
-#: What an operator does to a job -> from which states, and to which.
+#: Act of an operator on a job -> the states it starts from, and the state it leads to.
 STEERING: Mapping[str, tuple[frozenset[str], str]] = {
     "pause": (frozenset({JobState.RUNNING}), JobState.PAUSED),
     "resume": (frozenset({JobState.PAUSED}), JobState.RUNNING),

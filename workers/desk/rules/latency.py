@@ -1,8 +1,8 @@
 """Percentiles of durations that were counted in logarithmic buckets.  Pure.
 
-A bucket's upper bound is its lower one times ``RATIO``, and a percentile is told as the geometric
-mean of both.  So it is at most ``ERROR`` (9.1 %) off the duration that it stands for, as long as
-that lies between the first and the last bound (1 ms to about 70 minutes).
+A bucket's upper bound is its lower one times ``RATIO``, and a percentile is the geometric mean of
+both.  So it is at most ``ERROR`` (9.1 %) off the true duration, as long as that lies between the
+first and the last bound (1 ms to about 70 minutes).
 """
 
 from bisect import bisect_right
@@ -12,13 +12,13 @@ from typing import TypeVar
 
 LOWEST_SECONDS = 0.001
 RATIO = 2**0.25
-#: What parts the buckets: the first has everything below the first bound, the last all above.
-BOUNDS = tuple(LOWEST_SECONDS * RATIO**place for place in range(89))
+#: Bounds between buckets: the first bucket is below the first bound, the last above the last.
+BOUNDS = tuple(LOWEST_SECONDS * RATIO**i for i in range(89))
 #: How far a percentile may be off, as a share of it.
 ERROR = sqrt(RATIO) - 1
 
 _Key = TypeVar("_Key")
-#: How many durations each bucket has; those that are missing have none.
+#: Number of durations by bucket; a missing bucket has none.
 Buckets = Mapping[int, int]
 
 
@@ -32,10 +32,10 @@ def percentile(buckets: Buckets, share: float) -> float | None:
     total = sum(buckets.values())
     if not total:
         return None
-    wanted, passed = max(1, ceil(share * total)), 0
+    rank, passed = max(1, ceil(share * total)), 0
     for bucket in sorted(buckets):
         passed += buckets[bucket]
-        if passed >= wanted:
+        if passed >= rank:
             return _middle(bucket)
     raise AssertionError("a bucket must not count below zero")
 
@@ -54,15 +54,15 @@ def cumulated(buckets: Buckets) -> tuple[list[tuple[str, int]], float]:
     Bounds as texts of seconds; the last covers all.  The sum is at most ``ERROR`` off.
     """
     at_most = [
-        (f"{BOUNDS[place]:g}", sum(count for bucket, count in buckets.items() if bucket <= place))
-        for place in range(0, len(BOUNDS), 4)
+        (f"{BOUNDS[i]:g}", sum(count for bucket, count in buckets.items() if bucket <= i))
+        for i in range(0, len(BOUNDS), 4)
     ]
     everything = ("+Inf", sum(buckets.values()))
     return [*at_most, everything], sum(_middle(b) * count for b, count in buckets.items())
 
 
 def merged(many: Iterable[Mapping[_Key, int]]) -> dict[_Key, int]:
-    """Return all counts together, by bucket or by whatever they are counted by."""
+    """Return the sum of several counts, key by key."""
     total: dict[_Key, int] = {}
     for counts in many:
         for key, count in counts.items():

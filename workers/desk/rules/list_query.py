@@ -1,4 +1,4 @@
-"""What somebody types above a list, as the list's own filters: ``state:error since:1h``.  Pure."""
+"""Parses the search above a list into the list's own filters: ``state:error since:1h``.  Pure."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from workers.states import ProcessState
 
-#: What is typed -> the parameter of the list's address.
+#: Word of a search -> parameter of the list's address.
 WORDS: Mapping[str, str] = {
     "state": "state",
     "workflow": "workflow",
@@ -27,7 +27,7 @@ WORDS: Mapping[str, str] = {
 }
 #: Words that need no value.
 FLAGS: Mapping[str, tuple[str, str]] = {"paused": ("paused", "yes")}
-#: Words with few values.
+#: Words with a fixed set of values.
 VALUES: Mapping[str, tuple[str, ...]] = {
     "state": tuple(ProcessState.values),
     "needs": ("someone", "error", "alert", "expired"),
@@ -36,20 +36,20 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 _PERIOD = re.compile(r"(\d{1,4})([mhd])")
 _PART = re.compile(r'"([^"]*)"|(\S+)')
 _WORD = re.compile(r"([A-Za-z]+):(.*)", re.DOTALL)
-#: How amounts are compared, and the lookup of each.
-_COMPARED: Mapping[str, str] = {">=": "gte", "<=": "lte", ">": "gt", "<": "lt", "=": "exact"}
+#: Comparison of amounts -> lookup.
+_LOOKUPS: Mapping[str, str] = {">=": "gte", "<=": "lte", ">": "gt", "<": "lt", "=": "exact"}
 _COMPARISON = re.compile(r"([A-Za-z]+)(>=|<=|>|<|=)(.*)", re.DOTALL)
 _AMOUNT = r"\d{1,10}(?:\.\d{1,2})?"
 _AMOUNTS = re.compile(rf"(>=|<=|>|<|=)({_AMOUNT})|({_AMOUNT})\.\.({_AMOUNT})")
 
 
 class QueryError(ValueError):
-    """A word that cannot be understood; says which, and what would be."""
+    """A word that cannot be parsed; the message says which, and what can."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """Parameters of a list's address; what is left is searched for."""
+    """Parameters of a list's address; ``q`` is the text to search for."""
 
     params: dict[str, str]
 
@@ -60,10 +60,10 @@ class ListQuery:
 
 
 def parse(text: str, filters: Collection[str] | None = None) -> ListQuery:
-    """Return what was typed as parameters; raise ``QueryError`` naming the word that is wrong.
+    """Parse a search into parameters; raise ``QueryError`` naming the word that is wrong.
 
-    ``filters`` are those of the list; a word for another is refused.  None: it has all.
-    What stands in quotes, and what looks like no word of ours, is searched for as it is.
+    ``filters`` are the list's; the word of another filter is refused.  None: the list has all.
+    Quoted text, and text that looks like none of ``WORDS``, is searched for as it is.
     """
     params: dict[str, str] = {}
     search: list[str] = []
@@ -72,7 +72,7 @@ def parse(text: str, filters: Collection[str] | None = None) -> ListQuery:
             name, value = FLAGS[part]
             params[name] = value
             continue
-        match = _WORD.fullmatch(part) or _compared(part)
+        match = _WORD.fullmatch(part) or _comparison(part)
         word = match[1].lower() if match else ""
         if match is None or not _is_word(word):
             search.append(quoted or part)
@@ -82,7 +82,7 @@ def parse(text: str, filters: Collection[str] | None = None) -> ListQuery:
                 _("%(word)s is no word of this list, whose rows do not have it. Leave it out.")
                 % {"word": word}
             )
-        value = _checked(word, "".join(match.groups()[1:]))
+        value = _valid(word, "".join(match.groups()[1:]))
         if WORDS[word] == "q":
             search.append(value)
         elif params.setdefault(WORDS[word], value) != value:
@@ -93,9 +93,9 @@ def parse(text: str, filters: Collection[str] | None = None) -> ListQuery:
 
 
 def unknown(text: str, filters: Collection[str]) -> str:
-    """Return that something typed looks like a word and is none; empty: nothing does.
+    """Return a hint on a part that looks like a word and is none; empty: no part does.
 
-    For a search that found nothing: ``ch:123`` may as well be what is looked for.
+    For a search without results: ``ch:123`` may as well be the text itself.
     """
     for _quoted, part in _PART.findall(text):
         match = _WORD.fullmatch(part)
@@ -108,8 +108,8 @@ def unknown(text: str, filters: Collection[str]) -> str:
     return ""
 
 
-def _compared(part: str) -> re.Match[str] | None:
-    """Return a comparison of what can be compared; of anything else, such as a=b, nothing."""
+def _comparison(part: str) -> re.Match[str] | None:
+    """Return the match of a comparison of ``money``; None for anything else, such as a=b."""
     match = _COMPARISON.fullmatch(part)
     return match if match and match[1].lower() == "money" else None
 
@@ -126,13 +126,13 @@ def _is_word(word: str) -> bool:
     return False
 
 
-def _checked(word: str, value: str) -> str:
+def _valid(word: str, value: str) -> str:
     names = {"word": word, "value": value}
     if not value:
         raise QueryError(_("%(word)s: needs a value behind it, without a space.") % names)
-    known = VALUES.get(word)
-    if known and value not in known:
-        names["known"] = ", ".join(known)
+    values = VALUES.get(word)
+    if values and value not in values:
+        names["known"] = ", ".join(values)
         raise QueryError(_("%(word)s: must be one of %(known)s, got %(value)s.") % names)
     if word == "since" and period(value) is None:
         raise QueryError(
@@ -152,27 +152,27 @@ def _checked(word: str, value: str) -> str:
 
 
 def period(text: str) -> timedelta | None:
-    """Return a period such as ``90m``, ``1h`` or ``7d``; None: it is none."""
+    """Parse a period such as ``90m``, ``1h`` or ``7d``; None: it is none."""
     match = _PERIOD.fullmatch(text) if text.isascii() else None
     return timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else None
 
 
 def amounts(text: str) -> dict[str, Decimal]:
-    """Return what ``>100``, ``<=99.50`` or ``100..500`` asks of an amount, by lookup.
+    """Parse ``>100``, ``<=99.50`` or ``100..500`` into lookups of an amount.
 
-    Nothing: it asks nothing that can be answered.
+    Empty: it is no comparison, or no amount can match it.
     """
     match = _AMOUNTS.fullmatch(text) if text.isascii() else None
     if match is None:
         return {}
     sign, amount, least, most = match.groups()
     if sign:
-        return {_COMPARED[sign]: Decimal(amount)}
+        return {_LOOKUPS[sign]: Decimal(amount)}
     return {"gte": Decimal(least), "lte": Decimal(most)} if Decimal(least) <= Decimal(most) else {}
 
 
 def searched(text: str) -> str:
-    """Return what of a search without filters is searched for: as typed, but for quotes and ref."""
+    """Return the text that a search without filters looks for: as typed but for quotes and ref."""
     try:
         query = parse(text)
     except QueryError:

@@ -1,4 +1,4 @@
-"""How figures of minutes become those of longer spans, and how long each is kept.  Pure."""
+"""How figures of minutes are summed up to longer spans, and how long each is kept.  Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,18 +9,18 @@ from workers.desk.rules import latency
 from workers.desk.states import Span
 from workers.states import BreakerState
 
-#: What became of a call; the first is what should.
+#: Results of a call; the first is success.
 RESULTS = ("ok", "refused", "permanent", "transient", "unavailable", "expired")
-#: What became of processes, which belong to no agent.
+#: Moves of processes, which belong to no agent.
 MOVES = ("taken", "ended", "failed")
-#: What happens to claims beside their results.
+#: Events of claims beside their results.
 RESENT, RELEASED, DEATHS = CLAIM_EVENTS = ("resent", "released", "deaths")
-#: How long the last look at how agents stand is good for.
+#: How long the last levels of agents are good for.
 LEVELS_LAST = timedelta(minutes=3)
-#: The agent of figures that are of processes.
+#: Stands for an agent in the figures of processes.
 EVERY_PROCESS = ""
 
-#: What minutes are summed up to.
+#: Spans that minutes are summed up to.
 LONGER = (Span.TEN_MINUTES, Span.HOUR)
 #: How long the figures of each span are kept.
 KEPT = {
@@ -33,10 +33,10 @@ _BREAKERS = list(BreakerState.values)
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What became of an agent's calls in a span, or of processes."""
+    """Figures of an agent's calls, or of processes, in a span."""
 
     agent: str
-    #: By what became of them.
+    #: Calls by result, or processes by move.
     counts: Mapping[str, int] = field(default_factory=dict)
     #: How long calls took, and how long claims had waited for a worker.
     calls: latency.Buckets = field(default_factory=dict)
@@ -49,14 +49,14 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How an agent stands at an instant; of a span, at its worst."""
+    """The load and health of an agent at an instant, or the worst of a span."""
 
     agent: str
     pending: int
     in_flight: int
     failed: int
     window_size: int
-    #: How long the oldest step that may be claimed has waited; None: none does.
+    #: How long the oldest step that may be claimed has waited; None: there is none.
     oldest_seconds: float | None
     breaker: str
 
@@ -65,17 +65,17 @@ _Row = TypeVar("_Row", Figures, Level)
 
 
 def begin(at: datetime, seconds: int) -> datetime:
-    """Return when the span begins that an instant lies in."""
+    """Return the beginning of the span that an instant lies in."""
     return datetime.fromtimestamp(at.timestamp() // seconds * seconds, UTC)
 
 
 def summed(figures: Iterable[Figures]) -> list[Figures]:
-    """Return figures of several spans as those of one, by agent."""
+    """Return the figures of several spans summed up by agent."""
     return [_sum(agent, group) for agent, group in sorted(_by_agent(figures).items())]
 
 
 def read_event(name: str) -> tuple[str, str]:
-    """Return event and workflow of the name by which an event of processes is counted."""
+    """Split the name by which an event of processes is counted into event and workflow."""
     event, _blank, workflow = name.partition(" ")
     return event, workflow
 
@@ -83,11 +83,11 @@ def read_event(name: str) -> tuple[str, str]:
 def _sum(agent: str, group: list[Figures]) -> Figures:
     return Figures(
         agent,
-        latency.merged(one.counts for one in group),
-        latency.merged(one.calls for one in group),
-        latency.merged(one.waits for one in group),
-        max(one.workers for one in group),
-        latency.merged(one.events for one in group),
+        latency.merged(row.counts for row in group),
+        latency.merged(row.calls for row in group),
+        latency.merged(row.waits for row in group),
+        max(row.workers for row in group),
+        latency.merged(row.events for row in group),
     )
 
 
@@ -97,15 +97,15 @@ def worst(levels: Iterable[Level]) -> list[Level]:
 
 
 def _worst(agent: str, group: list[Level]) -> Level:
-    ages = [one.oldest_seconds for one in group if one.oldest_seconds is not None]
+    ages = [level.oldest_seconds for level in group if level.oldest_seconds is not None]
     return Level(
         agent,
-        max(one.pending for one in group),
-        max(one.in_flight for one in group),
-        max(one.failed for one in group),
-        max(one.window_size for one in group),
+        max(level.pending for level in group),
+        max(level.in_flight for level in group),
+        max(level.failed for level in group),
+        max(level.window_size for level in group),
         max(ages, default=None),
-        max((one.breaker for one in group), key=_BREAKERS.index),
+        max((level.breaker for level in group), key=_BREAKERS.index),
     )
 
 

@@ -1,4 +1,4 @@
-"""What happens next to an incident by itself, in a sentence.  Pure."""
+"""What the system does next about an incident, in a sentence.  Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,7 +15,7 @@ def next_act(
 ) -> str:
     """Return what the system does next about the cause of alerts of a code, and when.
 
-    ``flows`` has what each agent may have in flight; None: nobody has looked.
+    ``flows`` is the flow of each agent; None: it was not read.
     """
     kind = alert_kind(code)
     agent = params.get("agent") or (

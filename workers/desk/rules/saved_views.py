@@ -14,15 +14,15 @@ SEARCH, ORDER = "q", "o"
 
 
 class ViewError(ValueError):
-    """A view that cannot be kept; says why, and what to do."""
+    """A view that cannot be saved; the message says why, and what to do."""
 
 
 def kept(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return the query that a view keeps of an address; raise ``ViewError`` where it keeps none."""
+    """Return the query that a view keeps of an address; raise ``ViewError`` if it keeps none."""
     parts = [(name, value) for name, value in pairs if name not in PASSING]
     names = {name for name, _value in parts}
     if SEARCH in names:
-        # It would stand in a table, and before everybody, without being masked.
+        # It would be stored, and shown to everybody, unmasked.
         raise ViewError(
             _("A view keeps filters, not a search: it may be somebody's name. Leave it out.")
         )
@@ -46,7 +46,7 @@ def refuse_personal(name: str) -> None:
 def unknown(query: str, names: Collection[str], fields: Collection[str]) -> list[str]:
     """Return the parameters of a view that its list does not know, in the view's order.
 
-    A list knows filters by their names, and those of its fields by what begins with them.
+    A list knows its filters by name, and lookups on its fields by the field they begin with.
     """
     return [
         name
@@ -60,5 +60,5 @@ def parts_of(query: str) -> list[tuple[str, str]]:
 
 
 def is_same(query: str, other: str) -> bool:
-    """Say whether two queries narrow a list alike, in whatever order they are written."""
+    """Say whether two queries narrow a list alike, whatever their order."""
     return sorted(parts_of(query)) == sorted(parts_of(other))

@@ -1,1 +1,1 @@
-"""What the desk keeps: the only writer of its rows."""
+"""The desk's rows: only this package writes them."""

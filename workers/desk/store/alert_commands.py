@@ -1,4 +1,4 @@
-"""What operators do to an alert."""
+"""Commands of operators on an alert."""
 
 from datetime import datetime
 
@@ -17,7 +17,7 @@ def acknowledge(
     actor: str,
     now: datetime | None = None,
 ) -> bool:
-    """Take note of an alert.  False: somebody else already has; nothing was changed."""
+    """Acknowledge an alert.  False: it is acknowledged already; nothing was changed."""
     storable_text.check_all(comment=comment, actor=actor)
     with durable("alert_commands.acknowledge"):
         at = dialect.read_clock(now)

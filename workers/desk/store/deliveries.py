@@ -1,6 +1,6 @@
-"""Deliveries to routes: claimed by a relay, sent again, and what became of them.
+"""Deliveries to routes: claiming and resending them, and noting how they ended.
 
-Whoever holds a claim says so by its end in ``next_at``: one that was overtaken changes nothing.
+A relay proves its claim by the claim's end in ``next_at``: one that lost it changes nothing.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,7 +17,7 @@ from workers.runtime.storable_text import storable
 from workers.store import acts, alerts
 from workers.store.db import dialect
 
-#: Raised about a route that cannot be told.
+#: Code of the alert on a route that cannot be told.
 UNDELIVERABLE = "route_undeliverable"
 
 _DUE = "d.state = 'due' AND d.next_at <= {now}"
@@ -31,7 +31,7 @@ _MAY_LEAVE = "r.is_active AND (r.muted_until IS NULL OR r.muted_until <= {now})"
 
 @dataclass(slots=True)
 class ClaimedDelivery:
-    """A delivery that nobody else sends until ``until``, and whom it goes to."""
+    """A delivery claimed until ``until``, with the receiver it goes to."""
 
     id: int
     uid: UUID
@@ -48,18 +48,18 @@ class ClaimedDelivery:
     until: datetime
 
 
-#: What is read of a delivery d and of its route r.
-_OF_ROUTE = ("kind", "address", "secret", "time_zone", "language")
-_READ = [field.name for field in fields(ClaimedDelivery) if field.name != "until"]
-_SELECT = ", ".join(f"{'r' if name in _OF_ROUTE else 'd'}.{name}" for name in _READ)
+#: Columns read of a delivery d and of its route r.
+_ROUTE_COLUMNS = ("kind", "address", "secret", "time_zone", "language")
+_COLUMNS = [field.name for field in fields(ClaimedDelivery) if field.name != "until"]
+_SELECT = ", ".join(f"{'r' if name in _ROUTE_COLUMNS else 'd'}.{name}" for name in _COLUMNS)
 
 
 def note_test(
     route_id: int, seconds: float, *, actor: str, now: datetime | None = None
 ) -> ClaimedDelivery | None:
-    """Note a test of a route, and claim it for whoever asked: nobody else sends it meanwhile.
+    """Create a test delivery to a route, claimed for the caller, so that no relay sends it.
 
-    None: there is no such route any more.
+    None: the route is gone.
     """
     at = dialect.read_clock(now)
     until = at + timedelta(seconds=seconds)
@@ -72,19 +72,19 @@ def note_test(
             route=route, event=DeliveryEvent.TEST, at=at, next_at=until, uid=uuid4()
         )
         acts.record_act("route_tested", {"route": route.name}, actor=actor, now=at)
-    of_route = {name: getattr(route, name) for name in _OF_ROUTE}
+    columns = {name: getattr(route, name) for name in _ROUTE_COLUMNS}
     return ClaimedDelivery(
-        row.pk, row.uid, route_id, None, DeliveryEvent.TEST, at, 0, **of_route, until=until
+        row.pk, row.uid, route_id, None, DeliveryEvent.TEST, at, 0, **columns, until=until
     )
 
 
 def claim(
     limit: int, seconds: float, *, not_of: Collection[int] = (), now: datetime | None = None
 ) -> list[ClaimedDelivery]:
-    """Take due deliveries for a while, those that have waited longest first.
+    """Claim due deliveries for ``seconds``, the longest waiting first.
 
-    Those to the routes in ``not_of`` are left, and so is what another relay holds.  Of one route
-    and incident the earlier comes first.
+    Skips the routes in ``not_of``, and deliveries that another relay holds.  Deliveries of one
+    route and incident leave in order.
     """
     at = dialect.read_clock(now)
     until = at + timedelta(seconds=seconds)
@@ -106,14 +106,14 @@ def claim(
 
 
 def _claimed(row: Sequence[Any], until: datetime) -> ClaimedDelivery:
-    columns = dict(zip(_READ, row, strict=True))
+    columns = dict(zip(_COLUMNS, row, strict=True))
     columns["uid"] = dialect.uuid(columns["uid"])
     columns["at"] = dialect.instant(columns["at"])
     return ClaimedDelivery(**columns, until=until)
 
 
 def seconds_waiting(now: datetime | None = None) -> float | None:
-    """Return how long the delivery that is due longest has waited; None: none is due."""
+    """Return how long the oldest due delivery has waited; None: none is due."""
     at = dialect.read_clock(now)
     moment = dialect.instant_text(at)
     rows = dialect.fetch(
@@ -129,9 +129,9 @@ def seconds_waiting(now: datetime | None = None) -> float | None:
 def delivered(
     delivery: ClaimedDelivery, status: int | None, answer: str, now: datetime | None = None
 ) -> bool:
-    """Note that a delivery has arrived, and that its route can be told.
+    """Record that a delivery has arrived, and resolve the alert on its route.
 
-    False: somebody else has sent it meanwhile; nothing was changed.
+    False: another relay has sent it meanwhile; nothing was changed.
     """
     at = dialect.read_clock(now)
     with durable("deliveries.delivered"):
@@ -146,7 +146,7 @@ def delivered(
 
 
 def put_off(delivery: ClaimedDelivery, seconds: float, now: datetime | None = None) -> None:
-    """Give a claim back without a try counted: it is due again after ``seconds``."""
+    """Release a claim without counting a try: the delivery is due again after ``seconds``."""
     with durable("deliveries.put_off"):
         _end_claim(delivery, "next_at = %s", [_in(seconds, now)])
 
@@ -160,7 +160,7 @@ def failed(
     *,
     problem: Mapping[str, Any] | None = None,
 ) -> None:
-    """Count a failed try, and have the next one made after ``seconds``.
+    """Count a failed try; the next is due after ``seconds``.
 
     ``problem`` is a code of ``delivery_problems`` with its parameters.
     """
@@ -181,7 +181,7 @@ def give_up(
     *,
     problem: Mapping[str, Any] | None = None,
 ) -> bool:
-    """Send a delivery no more.  False: somebody else has dealt with it meanwhile."""
+    """Give a delivery up.  False: another relay has dealt with it meanwhile."""
     at = dialect.read_clock(now)
     assign, params = _problem(problem)
     with durable("deliveries.give_up"):
@@ -194,7 +194,7 @@ def give_up(
 
 
 def resend(delivery_id: int, *, actor: str, now: datetime | None = None) -> bool:
-    """Have a delivery that was given up sent again at once.  False: it was not given up."""
+    """Make a delivery that was given up due again at once.  False: it was not given up."""
     at = dialect.read_clock(now)
     with durable("deliveries.resend"):
         is_due = dialect.execute(

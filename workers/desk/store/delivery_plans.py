@@ -1,8 +1,8 @@
-"""Noting what routes are to be told of incidents: a delivery for each, once.
+"""Plans what routes are to be told of incidents: one delivery for each notice, once.
 
-A delivery is the note that its route was told.  It is made under the route's lock, in the
-transaction that decides it, so that of two sweeps one makes it and a killed one makes it whole
-or not at all.
+A delivery is the record that its route was told.  It is written under the route's lock, in the
+transaction that decides it: of two sweeps only one writes it, and a killed one writes all of a
+plan or nothing.
 """
 
 from collections import defaultdict
@@ -21,11 +21,11 @@ from workers.runtime.failpoints import durable
 from workers.states import IncidentState
 from workers.store.db import dialect
 
-#: Open incidents that are looked at: there is one for each cause, so that more is a flood.
+#: Open incidents that are considered: there is one for each cause, so that more is a flood.
 MOST_INCIDENTS = 1000
 #: How long after its end an incident is still told as resolved: longer than any quiet hours.
 RESOLVED_SECONDS = 7 * 86_400
-#: The longest time for which a route gathers.
+#: The longest time for which a route's digest gathers.
 LONGEST_DIGEST_SECONDS = 7 * 86_400
 
 _INCIDENT = (
@@ -34,9 +34,9 @@ _INCIDENT = (
 
 
 def plan(now: datetime | None = None) -> int:
-    """Note what routes are to be told now; return how many messages will leave.
+    """Write the deliveries that are due to routes now; return how many messages will leave.
 
-    Reads first: mostly there is nothing to note.  What another sweep is at is left to it.
+    Reads first: mostly there is nothing to write.  Routes locked by another sweep are skipped.
     """
     at = dialect.read_clock(now)
     active = list(Route.objects.filter(is_active=True).order_by("pk"))
@@ -44,15 +44,15 @@ def plan(now: datetime | None = None) -> int:
         return 0
     with durable("delivery_plans.plan"):
         locked = routes.locked(Route.objects.filter(is_active=True))
-        return sum(_write(route_id, made, at) for route_id, made in _plans(locked, at))
+        return sum(_write(route_id, messages, at) for route_id, messages in _plans(locked, at))
 
 
 def _plans(active: Sequence[Route], at: datetime) -> Iterable[tuple[int, routing.Plan]]:
-    """Yield the routes that are to be told something, and of what."""
+    """Yield the ids of the routes that are to be told something, with their plans."""
     incidents = _incidents(at)
     if not incidents:
         return
-    told = _told(incidents)
+    past = _past_deliveries(incidents)
     history = _history(at)
     for row in active:
         route = _rule(row)
@@ -60,11 +60,11 @@ def _plans(active: Sequence[Route], at: datetime) -> Iterable[tuple[int, routing
             due
             for incident, about in incidents
             if about != row.pk
-            and (due := routing.notice(route, incident, told[row.pk, incident.id], at))
+            and (due := routing.notice(route, incident, past[row.pk, incident.id], at))
         ]
-        made = routing.plan(route, notices, history.get(row.pk, routing.History()), at)
-        if made.alone or made.together:
-            yield row.pk, made
+        messages = routing.plan(route, notices, history.get(row.pk, routing.History()), at)
+        if messages.alone or messages.together:
+            yield row.pk, messages
 
 
 def _rule(row: Route) -> routing.Route:
@@ -85,9 +85,9 @@ def _rule(row: Route) -> routing.Route:
 
 
 def _incidents(at: datetime) -> list[tuple[routing.Incident, int | None]]:
-    """Return the incidents that somebody may have to be told of, the gravest first.
+    """Return the incidents that routes may have to be told of, the gravest first.
 
-    Beside each the id of the route that it is about: one that cannot be told is not told so.
+    Each with the id of the route that it is about, if any: that route is not told of it.
     """
     since = dialect.instant_text(at - timedelta(seconds=RESOLVED_SECONDS))
     rows = dialect.fetch(
@@ -128,27 +128,27 @@ def _incident(row: Sequence[Any]) -> tuple[routing.Incident, int | None]:
     return incident, int(about) if is_of_route else None
 
 
-def _told(
+def _past_deliveries(
     incidents: Sequence[tuple[routing.Incident, int | None]],
 ) -> dict[tuple[int, int], list[routing.PastDelivery]]:
-    """Return by route and incident what was noted since the incident opened, or came back."""
+    """Return deliveries since an incident opened, or was reopened, by route and incident."""
     reopened = {incident.id: incident.reopened for incident, _about in incidents}
     rows = dialect.fetch(
         "SELECT d.route_id, d.incident_id, d.reopened, d.event, d.at FROM desk_delivery d"
         f" WHERE {dialect.among('d.incident_id')}",
         [dialect.id_list(sorted(reopened))],
     )
-    told: dict[tuple[int, int], list[routing.PastDelivery]] = defaultdict(list)
+    past: dict[tuple[int, int], list[routing.PastDelivery]] = defaultdict(list)
     for route_id, incident_id, number, event, at in rows:
         moment = dialect.instant(at)
         assert moment is not None
         if number == reopened[incident_id]:
-            told[route_id, incident_id].append(routing.PastDelivery(event, moment))
-    return told
+            past[route_id, incident_id].append(routing.PastDelivery(event, moment))
+    return past
 
 
 def _history(at: datetime) -> dict[int, routing.History]:
-    """Return what routes were told lately: one by one within the hour, and when all at once."""
+    """Return what routes were told lately: single messages within the hour, the last digest."""
     hour_ago = dialect.instant_text(at - timedelta(seconds=routing.HOUR_SECONDS))
     is_urgent = "i.severity = %s AND d.event IN ('opened', 'repeat')"
     rows = dialect.fetch(
@@ -168,16 +168,18 @@ def _history(at: datetime) -> dict[int, routing.History]:
     }
 
 
-def _write(route_id: int, made: routing.Plan, at: datetime) -> int:
+def _write(route_id: int, messages: routing.Plan, at: datetime) -> int:
     """Write the deliveries of a plan, under the route's lock; return how many leave."""
-    Delivery.objects.bulk_create([_row(route_id, due, at) for due in made.alone])
-    if made.together:
+    Delivery.objects.bulk_create([_row(route_id, due, at) for due in messages.alone])
+    if messages.together:
         digest = Delivery.objects.create(
             route_id=route_id, event=DeliveryEvent.DIGEST, at=at, next_at=at
         )
         gathered = {"state": DeliveryState.GATHERED, "digest": digest, "ended_at": at}
-        Delivery.objects.bulk_create([_row(route_id, due, at, **gathered) for due in made.together])
-    return len(made.alone) + bool(made.together)
+        Delivery.objects.bulk_create(
+            [_row(route_id, due, at, **gathered) for due in messages.together]
+        )
+    return len(messages.alone) + bool(messages.together)
 
 
 def _row(route_id: int, due: routing.Notice, at: datetime, **columns: Any) -> Delivery:

@@ -1,6 +1,6 @@
-"""How each agent stands: looked at now and then, and kept by the minute; of longer spans the worst.
+"""Levels of each agent: sampled now and then, kept by the minute; longer spans keep the worst.
 
-A minute's row is that of the last look in it.
+A minute's row is the last sample in it.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ _COLUMNS = {
     "breaker": "text",
 }
 _NAMES = ", ".join(_COLUMNS)
-#: Steps of paused processes wait for nobody but an operator.
+#: Steps of paused processes wait for an operator only.
 _PAUSED = (
     "SELECT s.id FROM workers_process p JOIN workers_step s ON s.process_id = p.id"
     " WHERE p.paused_at IS NOT NULL AND p.finished_at IS NULL AND s.state = 'pending'"
 )
-#: One that was undone keeps the step it was undone for, and nobody is to mend that.  A value, not
-#: EXISTS, for which PostgreSQL may read all steps there are.
+#: A process that was undone keeps its failed step, which nobody has to mend.  A value, not EXISTS,
+#: for which PostgreSQL may read all steps there are.
 _IS_OPEN = (
     "SELECT p.finished_at IS NULL FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
     " WHERE s.id = l.step_id"
@@ -37,7 +37,7 @@ _IS_OPEN = (
 
 
 def take(now: datetime | None = None) -> int:
-    """Keep how each agent stands, for this minute and the spans around it; return how many."""
+    """Store the agents' levels, for this minute and the spans around it; return how many."""
     at = dialect.read_clock(now)
     minute = begin(at, Span.MINUTE)
     levels = _read(at)
@@ -53,21 +53,21 @@ def take(now: datetime | None = None) -> int:
 def of_span(
     span: Span, since: datetime, until: datetime, agent: str | None = None
 ) -> list[tuple[datetime, Level]]:
-    """Return the levels of all spans that begin from ``since`` on and before ``until``.
+    """Return the levels of all spans that begin at ``since`` or later, and before ``until``.
 
-    Each with when it begins; of one ``agent`` only, where that is given.
+    Each with its beginning; only those of ``agent``, if given.
     """
-    of_agent, params = ("", []) if agent is None else (" AND agent = %s", [agent])
-    found = []
+    condition, params = ("", []) if agent is None else (" AND agent = %s", [agent])
+    levels = []
     for value, *columns in dialect.fetch(
         f"SELECT at, {_NAMES} FROM desk_gauge"
-        f" WHERE span = %s AND at >= %s AND at < %s{of_agent} ORDER BY at, agent",
+        f" WHERE span = %s AND at >= %s AND at < %s{condition} ORDER BY at, agent",
         [int(span), dialect.instant_text(since), dialect.instant_text(until), *params],
     ):
         at = dialect.instant(value)
         assert at is not None
-        found.append((at, Level(*columns)))
-    return found
+        levels.append((at, Level(*columns)))
+    return levels
 
 
 def _read(at: datetime) -> list[Level]:
@@ -117,7 +117,7 @@ def _write(span: Span, at: datetime, levels: Sequence[Level]) -> None:
     dialect.execute(
         f"INSERT INTO desk_gauge (span, at, {_NAMES})"
         f" SELECT {int(span)}, {when}, {_NAMES} FROM {dialect.rows_as('v', _COLUMNS)}"
-        # In the order of the key, so that two do not wait in a circle; and true for SQLite's sake.
+        # In key order, so that two writers cannot deadlock; "WHERE true" is for SQLite's parser.
         " WHERE true ORDER BY agent ON CONFLICT (span, at, agent) DO UPDATE SET "
         + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name != "agent"),
         [*params, dialect.encode(rows)],

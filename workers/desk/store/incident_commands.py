@@ -1,8 +1,7 @@
-"""What operators do to an incident: each one transaction with its journal row.
+"""Commands of operators on an incident: each is one transaction with its journal row.
 
-The incident's row is locked first, its alerts after it; the sweep locks none that belong to an
-incident before that.  An act that is late,
-because somebody else was quicker, changes nothing and returns ``False``.
+The incident's row is locked first, then its alerts; the sweep locks no alert of an incident before
+the incident itself.  A command that comes too late changes nothing and returns ``False``.
 """
 
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from workers.states import IncidentState
 from workers.store import journal
 from workers.store.db import dialect
 
-#: An incident is put off for so long at most.
 LONGEST_SNOOZE = timedelta(days=30)
 
 
@@ -62,7 +60,7 @@ def assign(
     reason: str = "",
     now: datetime | None = None,
 ) -> bool:
-    """Say whose an incident is; None: nobody's.  False: it is already, or it is resolved."""
+    """Assign an incident; None: to nobody.  False: it is assigned so already, or resolved."""
     storable_text.check_all(actor=actor, reason=reason)
     with durable("incident_commands.assign"):
         row = _lock(incident_id)
@@ -84,10 +82,10 @@ def snooze(
     reason: str = "",
     now: datetime | None = None,
 ) -> bool:
-    """Put an incident off until an instant; it is open again then.  False: it is resolved.
+    """Snooze an incident until an instant, when it opens again.  False: it is resolved.
 
-    Its cause goes on, and so does the count of its members.  Raises ``StateError`` for an instant
-    that is over, or more than 30 days ahead.
+    Its members are still counted.  Raises ``StateError`` for an instant in the past, or more than
+    30 days ahead.
     """
     storable_text.check_all(actor=actor, reason=reason)
     with durable("incident_commands.snooze"):
@@ -125,20 +123,20 @@ def resolve(
             return False
         at = dialect.read_clock(now)
         text = dialect.instant_text(at)
-        over = {"snooze_until": None, "resolved_at": text, "members": 0, "money": None}
-        _set(row, state=IncidentState.RESOLVED, **over)
+        columns = {"snooze_until": None, "resolved_at": text, "members": 0, "money": None}
+        _set(row, state=IncidentState.RESOLVED, **columns)
         _acknowledge_alerts(row, user_id, reason, at)
         _note("incident_resolved", row, actor, at, reason=reason)
     return True
 
 
 def _lock(incident_id: int) -> _Row | None:
-    found = dialect.fetch(
+    rows = dialect.fetch(
         "SELECT t.id, t.key, t.state, t.assignee_id FROM workers_incident t WHERE t.id = %s "
         + dialect.lock_rows("t"),
         [incident_id],
     )
-    return _Row(*found[0]) if found else None
+    return _Row(*rows[0]) if rows else None
 
 
 def _set(row: _Row, **columns: Any) -> None:
@@ -150,24 +148,24 @@ def _set(row: _Row, **columns: Any) -> None:
 
 
 def _acknowledge_alerts(row: _Row, user_id: int, comment: str, at: datetime) -> None:
-    # In the order of their keys, as whoever else locks several.
-    locked = (
+    # In key order, as wherever several alerts are locked.
+    locked_ids = (
         "SELECT t.id FROM workers_alert t WHERE t.incident_id = %s AND t.acknowledged_at IS NULL"
         f" ORDER BY t.id {dialect.lock_rows('t')}"
     )
     dialect.execute(
         "UPDATE workers_alert SET acknowledged_at = %s, acknowledged_by_id = %s, comment = %s"
-        f" WHERE id IN ({locked})",
+        f" WHERE id IN ({locked_ids})",
         [dialect.instant_text(at), user_id, comment, row.id],
     )
 
 
 def _note(event: str, row: _Row, actor: str, at: datetime, **detail: Any) -> None:
-    known = {name: value for name, value in detail.items() if value not in ("", None)}
+    extra = {name: value for name, value in detail.items() if value not in ("", None)}
     entry = Entry(
         process_id=None,
         event=event,
         actor=actor,
-        detail={"incident": row.key, "id": row.id, **known},
+        detail={"incident": row.key, "id": row.id, **extra},
     )
     journal.write([entry], at)

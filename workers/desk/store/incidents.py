@@ -1,8 +1,7 @@
-"""Gathering alerts into incidents: by the sweep, so that whoever raises one writes nothing more.
+"""Gathers alerts into incidents: in the sweep, so that raising an alert writes nothing more.
 
-Alerts that belong to no incident are locked first, but for those that somebody else holds, then the
-incidents in the order of their keys.  Several sweeps at once do no harm: each row is judged again
-under its lock.
+Alerts without an incident are locked first, skipping those locked elsewhere, then the incidents in
+key order.  Several sweeps at once do no harm: each row is judged again under its lock.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,15 +39,15 @@ _UNCOLLECTED = (
     " LEFT JOIN workers_step s ON s.id = a.step_id"
     " WHERE a.incident_id IS NULL AND a.resolved_at IS NULL ORDER BY a.id LIMIT %s"
 )
-#: How many members of each incident are still so, and what they are worth: one pass of an index.
+#: Number and worth of each incident's unresolved members: one pass of an index.
 _MEMBERS = (
     "(SELECT a.incident_id, count(*) AS members, sum(a.money) AS money FROM workers_alert a"
     " WHERE a.incident_id IS NOT NULL AND a.resolved_at IS NULL GROUP BY a.incident_id)"
 )
 
-#: The alerts of open incidents that are of no process, which are few: they say by and by what is
-#: known of the cause.
-_TOLD = (
+#: Alerts of open incidents without a process, which are few: they change as more is known of the
+#: cause.
+_WITHOUT_PROCESS = (
     "SELECT t.id, t.key, t.params, a.code, a.cause, a.params, a.message FROM workers_incident t"
     " JOIN workers_alert a ON a.incident_id = t.id AND a.resolved_at IS NULL"
     f" WHERE t.resolved_at IS NULL AND t.kind <> '{IncidentKind.FAILURE}'"
@@ -59,7 +58,7 @@ _TOLD = (
 def collect(now: datetime | None = None) -> int:
     """Attach the next alerts to the incidents of their causes; return how many were attached.
 
-    An incident that was resolved not long ago is reopened; where there is none, one is opened.
+    A recently resolved incident is reopened; if there is none, a new one is opened.
     """
     alerts = _uncollected()
     if not alerts:
@@ -67,8 +66,8 @@ def collect(now: datetime | None = None) -> int:
     at = dialect.read_clock(now)
     worth = amounts.amounts({alert.process_id for alert in alerts if alert.process_id is not None})
     with durable("incidents.collect"):
-        # What was closed or pruned meanwhile opens none; whoever raises one just now goes first.
-        still = {
+        # Skips alerts closed or pruned meanwhile, and those that are being raised just now.
+        locked = {
             row[0]
             for row in dialect.fetch(
                 f"SELECT t.id FROM workers_alert t WHERE {dialect.among('t.id')}"
@@ -79,12 +78,12 @@ def collect(now: datetime | None = None) -> int:
         }
         by_cause: dict[Cause, list[_Alert]] = {}
         for alert in alerts:
-            if alert.id in still:
+            if alert.id in locked:
                 by_cause.setdefault(alert.cause, []).append(alert)
         for cause in sorted(by_cause, key=lambda cause: cause.key):
             _attach(cause, by_cause[cause], worth, at)
-        _retire_older(sorted(still), at)
-    return len(still)
+        _retire_older(sorted(locked), at)
+    return len(locked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +116,7 @@ def _uncollected() -> list[_Alert]:
 def _attach(
     cause: Cause, alerts: Sequence[_Alert], worth: Mapping[int, Decimal], at: datetime
 ) -> None:
-    """Attach alerts, which are locked, to the incident of their cause, and count them in."""
+    """Attach locked alerts to the incident of their cause, and count them in."""
     incident_id = _lock_or_open(cause, min(alert.raised_at for alert in alerts), at)
     money = {alert.id: worth.get(alert.process_id or 0) for alert in alerts}
     bulk_update.update(
@@ -145,24 +144,24 @@ def _lock_or_open(cause: Cause, since: datetime, at: datetime) -> int:
     incident_id = _lock(cause.key, at)
     if incident_id is None:
         _open(cause, since)
-        # Another sweep may have opened it at the same time: whichever there is.
+        # Another sweep may have opened it at the same time: lock whichever there is.
         incident_id = _lock(cause.key, at)
         assert incident_id is not None
     return incident_id
 
 
 def _lock(key: str, at: datetime) -> int | None:
-    """Lock the incident of a key that is not resolved, or was not long ago; reopen that."""
-    found = dialect.fetch(
+    """Lock the open incident of a key, or reopen the newest if it was resolved recently."""
+    rows = dialect.fetch(
         "SELECT t.id, t.resolved_at FROM workers_incident t WHERE t.key = %s"
         " AND (t.resolved_at IS NULL OR t.resolved_at > %s)"
-        # The open one first; of those that were resolved, the newest.
+        # The open one first, then the newest of the resolved ones.
         " ORDER BY t.resolved_at IS NULL DESC, t.id DESC LIMIT 1 " + dialect.lock_rows("t"),
         [key, dialect.instant_text(at - REOPEN_WITHIN)],
     )
-    if not found:
+    if not rows:
         return None
-    incident_id, resolved_at = found[0]
+    incident_id, resolved_at = rows[0]
     if resolved_at is not None:
         dialect.execute(
             "UPDATE workers_incident SET state = %s, resolved_at = NULL, reopened = reopened + 1"
@@ -193,7 +192,7 @@ def _open(cause: Cause, since: datetime) -> None:
 
 
 def _count_in(incident_id: int, count: int, newest: datetime, worth: Sequence[Decimal]) -> None:
-    """Count new alerts on their incident, which is locked; ``refresh`` counts anew."""
+    """Add new alerts to the counts of their locked incident; ``refresh`` counts anew."""
     text = dialect.instant_text(newest)
     added, params = ("", [])
     if worth:
@@ -206,7 +205,7 @@ def _count_in(incident_id: int, count: int, newest: datetime, worth: Sequence[De
 
 
 def _retire_older(alert_ids: Sequence[int], at: datetime) -> None:
-    """End older alerts of the same causes: those that were acknowledged and then raised anew."""
+    """Resolve older, acknowledged alerts of causes that were raised anew."""
     if not alert_ids:
         return
     text = dialect.instant_text(at)
@@ -220,49 +219,51 @@ def _retire_older(alert_ids: Sequence[int], at: datetime) -> None:
 
 
 def refresh(now: datetime | None = None) -> int:
-    """Correct the counts of open incidents, resolve those without a cause; return how many moved.
+    """Correct the counts of open incidents, resolve those without members; return how many changed.
 
-    One that was put off until now is open again, and each says what its newest alert says.  Costs
-    two statements while nothing changes.
+    Opens incidents again whose snooze is over, and gives each the parameters of its newest alert.
+    Costs two statements while nothing changes.
     """
     at = dialect.read_clock(now)
     moving = [row.id for row, after in _judged("t.resolved_at IS NULL", [], at) if row != after]
-    told_anew = _told_anew()
-    if not moving and not told_anew:
+    new_params = _new_params()
+    if not moving and not new_params:
         return 0
     with durable("incidents.refresh"):
         locked = dialect.fetch(
             f"SELECT t.id FROM workers_incident t WHERE {dialect.among('t.id')}"
             " AND t.resolved_at IS NULL ORDER BY t.key " + dialect.lock_rows("t", skip_locked=True),
-            [dialect.id_list([*moving, *told_anew])],
+            [dialect.id_list([*moving, *new_params])],
         )
-        # Counted by a later statement than the lock: whoever attaches alerts holds it.
+        # Counted by a statement after the lock, which is held while alerts are attached.
         which, ids = dialect.among("t.id"), [dialect.id_list([row[0] for row in locked])]
         changed = [after for row, after in _judged(which, ids, at) if row != after]
         for row in changed:
             _write(row)
         for (incident_id,) in locked:
-            if incident_id in told_anew:
-                _tell(incident_id, told_anew[incident_id])
+            if incident_id in new_params:
+                _set_params(incident_id, new_params[incident_id])
     return len(changed)
 
 
-def _told_anew() -> dict[int, dict[str, Any]]:
-    """Return the parameters of the incidents whose newest alerts say something else than they."""
-    anew = {}
-    for (incident_id, key, before), rows in groupby(dialect.fetch(_TOLD), lambda row: row[:3]):
+def _new_params() -> dict[int, dict[str, Any]]:
+    """Return the newest alerts' parameters by incident, where the incident has others."""
+    by_incident = {}
+    for (incident_id, key, before), rows in groupby(
+        dialect.fetch(_WITHOUT_PROCESS), lambda row: row[:3]
+    ):
         causes = [
             cause_of(AlertFacts(code, cause, dialect.document(params), message))
             for *_, code, cause, params, message in rows
         ]
         params = named_after(causes[-1].params, [cause.params["about"] for cause in causes])
-        # It has another cause where a mere text tells causes apart.
+        # The cause is another one where only the text tells causes apart.
         if causes[-1].key == key and params != dialect.document(before):
-            anew[incident_id] = params
-    return anew
+            by_incident[incident_id] = params
+    return by_incident
 
 
-def _tell(incident_id: int, params: Mapping[str, Any]) -> None:
+def _set_params(incident_id: int, params: Mapping[str, Any]) -> None:
     value, document = dialect.typed("json", params)
     dialect.execute(
         f"UPDATE workers_incident SET params = {value} WHERE id = %s", [*document, incident_id]
@@ -272,7 +273,7 @@ def _tell(incident_id: int, params: Mapping[str, Any]) -> None:
 def _judged(
     which: str, params: Sequence[Any], at: datetime
 ) -> list[tuple[IncidentRow, IncidentRow]]:
-    """Return incidents as they are, and as they are to be."""
+    """Return incidents before and after a refresh."""
     pairs = []
     for incident_id, state, members, money, until, count, worth in dialect.fetch(
         "SELECT t.id, t.state, t.members, t.money, t.snooze_until, COALESCE(m.members, 0), m.money"

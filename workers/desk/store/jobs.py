@@ -1,8 +1,8 @@
 """Jobs: one verb on a frozen set of processes, in chunks that are each one transaction.
 
-The job's row is the lock of its items: whoever works, pauses, resumes or stops a job locks it
-first, so that two workers of one job take turns and no item is acted on twice.  A process is
-changed in the transaction that says so of its item: a worker that dies has done both or neither.
+The job's row is the lock of its items: working, pausing, resuming and stopping a job lock it first,
+so that two workers of one job take turns and no item is acted on twice.  A process is changed in
+the same transaction as its item: a worker that dies has done both or neither.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,19 +35,19 @@ from workers.store.settle.carry_on import carry_on
 
 #: Items written in one transaction while a set is frozen.
 FROZEN_AT_ONCE = 1000
-#: What is done to a job -> how the journal calls it.
+#: Act on a job -> event of the journal.
 EVENTS = {"pause": "job_paused", "resume": "job_resumed", "stop": "job_stopped"}
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkResult:
-    """What one chunk came to."""
+    """The result of one chunk."""
 
     landed: int = 0
     refused: int = 0
-    #: Nothing is left to do: it is done, paused, stopped, or there is no such job.
+    #: Nothing is left to do: the job is done, paused or stopped, or there is no such job.
     is_over: bool = False
-    #: Its rate allows the next one after so long.
+    #: Seconds until the job's rate allows the next chunk.
     wait_seconds: float = 0.0
 
 
@@ -65,10 +65,10 @@ def create(
 ) -> int:
     """Freeze a set of processes and have its job run; return the job's number.
 
-    With a ``sample`` it pauses by itself once it has changed so many.
+    With a ``sample`` the job pauses by itself once it has changed that many.
 
-    ``seen`` is the sequence of each process as it was looked at, by its id.  A set whose writing
-    is cut off stays *planned*, and none of it is ever acted on.
+    ``seen`` is the sequence of each process as it was shown, by its id.  A job whose set is cut off
+    while it is written stays *planned*, and none of its items is ever acted on.
     """
     if verb not in VERBS:
         raise StateError(f"A job's verb must be one of {', '.join(VERBS)}, got {verb!r}.")
@@ -94,7 +94,7 @@ def create(
     with durable("jobs.begin"):
         at = dialect.read_clock(now)
         planned = BulkJob.objects.filter(pk=job.pk, state=JobState.PLANNED)
-        # None where it was stopped meanwhile.
+        # No row matches if the job was stopped meanwhile.
         if planned.update(state=JobState.RUNNING, total=len(pairs), begun_at=at):
             detail = {"job": job.pk, "verb": verb, "processes": len(pairs), "reason": reason}
             journal.write([_entry("job_started", actor, detail)], at)
@@ -106,8 +106,7 @@ def steer(
 ) -> None:
     """Pause, resume or stop a job, between two of its chunks.
 
-    Raises ``StateError``, and changes nothing, where its state forbids that or there is no such
-    job.
+    Raises ``StateError``, and changes nothing, if its state forbids that or there is no such job.
     """
     before, after = STEERING[act]
     storable_text.check_all(actor=actor, reason=reason)
@@ -127,7 +126,7 @@ def steer(
 
 @load.again_when_lost
 def work(job_id: int, most: int, now: datetime | None = None) -> ChunkResult:
-    """Act on the next items of a running job, as many as its rate allows; return what it came to.
+    """Act on the next items of a running job, as many as its rate allows.
 
     Items whose process has moved, is gone, forbids the verb or takes two persons to undo are
     refused, with the reason.
@@ -142,9 +141,9 @@ def work(job_id: int, most: int, now: datetime | None = None) -> ChunkResult:
         if bucket is not None and not count:
             return ChunkResult(wait_seconds=bucket.seconds_to_next())
         items = _waiting(job, count)
-        turned_down = _act(job, items, now) if items else 0
-        _note(job, len(items), turned_down, bucket, at)
-        return ChunkResult(len(items) - turned_down, turned_down, job.state != JobState.RUNNING)
+        refusals = _act(job, items, now) if items else 0
+        _note(job, len(items), refusals, bucket, at)
+        return ChunkResult(len(items) - refusals, refusals, job.state != JobState.RUNNING)
 
 
 def refuse_next(job_id: int, error: str, now: datetime | None = None) -> ChunkResult:
@@ -162,13 +161,13 @@ def refuse_next(job_id: int, error: str, now: datetime | None = None) -> ChunkRe
 
 
 def running() -> list[int]:
-    """Return the jobs that run and whose verb this code has, the oldest first."""
-    found = BulkJob.objects.filter(state=JobState.RUNNING, verb__in=list(VERBS))
-    return list(found.order_by("pk").values_list("pk", flat=True))
+    """Return the running jobs whose verb this code has, the oldest first."""
+    jobs = BulkJob.objects.filter(state=JobState.RUNNING, verb__in=list(VERBS))
+    return list(jobs.order_by("pk").values_list("pk", flat=True))
 
 
 def needs_runner(seconds: float, now: datetime | None = None) -> bool:
-    """Say whether a job runs and nobody has worked jobs for so long."""
+    """Say whether a job runs and no job was worked for ``seconds``."""
     if not running():
         return False
     since = leases.seconds_since(leases.JOBS, now)
@@ -187,15 +186,15 @@ def _bucket(job: BulkJob, at: datetime) -> Bucket | None:
 
 
 def _waiting(job: BulkJob, most: int) -> list[BulkItem]:
-    found = BulkItem.objects.filter(job=job, state=ItemState.WAITING)
-    return list(found.order_by("process_id")[:most])
+    items = BulkItem.objects.filter(job=job, state=ItemState.WAITING)
+    return list(items.order_by("process_id")[:most])
 
 
 def _act(job: BulkJob, items: Sequence[BulkItem], now: datetime | None) -> int:
-    """Carry the verb out on the processes of some items; return how many were refused."""
+    """Carry out the verb on the processes of some items; return how many were refused."""
     ids = [item.process_id for item in items]
-    known = two_persons.worth(ids, job.actor)
-    processes = {one.process.id: one for one in load.lock(ids, now)}
+    worth = two_persons.worth(ids, job.actor)
+    processes = {locked.process.id: locked for locked in load.lock(ids, now)}
     accepted = []
     for item in items:
         locked = processes.get(item.process_id)
@@ -205,7 +204,7 @@ def _act(job: BulkJob, items: Sequence[BulkItem], now: datetime | None) -> int:
             if locked.process.sequence != item.sequence:
                 raise refused("moved", subject=locked.process.subject)
             moves = VERBS[job.verb](locked, job.actor, job.reason, job.params)
-            two_persons.refuse_alone(locked, moves, job.actor, known)
+            two_persons.refuse_alone(locked, moves, job.actor, worth)
         except StateError as refusal:
             _refuse(item, refusal)
         else:
@@ -213,11 +212,11 @@ def _act(job: BulkJob, items: Sequence[BulkItem], now: datetime | None) -> int:
             accepted.append(locked)
     carry_on(accepted, job.actor, now, claim=False)
     landed = [item.pk for item in items if item.state == ItemState.LANDED]
-    turned_down = [item for item in items if item.state == ItemState.REFUSED]
+    refusals = [item for item in items if item.state == ItemState.REFUSED]
     BulkItem.objects.filter(pk__in=landed).update(state=ItemState.LANDED)
-    if turned_down:
-        BulkItem.objects.bulk_update(turned_down, ["state", "refusal"])
-    return len(turned_down)
+    if refusals:
+        BulkItem.objects.bulk_update(refusals, ["state", "refusal"])
+    return len(refusals)
 
 
 def _refuse(item: BulkItem, refusal: StateError) -> None:
@@ -225,9 +224,9 @@ def _refuse(item: BulkItem, refusal: StateError) -> None:
     item.refusal = {"code": refusal.code, "params": refusal.params}
 
 
-def _note(job: BulkJob, done: int, turned_down: int, bucket: Bucket | None, at: datetime) -> None:
-    """Count what was done; a job of which nothing is left has ended."""
-    changes: dict[str, Any] = {"done": F("done") + done, "refused": F("refused") + turned_down}
+def _note(job: BulkJob, done: int, refusals: int, bucket: Bucket | None, at: datetime) -> None:
+    """Count what was done; end a job of which nothing is left."""
+    changes: dict[str, Any] = {"done": F("done") + done, "refused": F("refused") + refusals}
     if bucket is not None:
         spent = bucket.spent(done)
         changes |= {"tokens": spent.tokens, "refilled_at": spent.at}
@@ -235,9 +234,9 @@ def _note(job: BulkJob, done: int, turned_down: int, bucket: Bucket | None, at: 
     if job.done + done >= job.total or not done:
         job.state = JobState.DONE
         changes |= {"state": JobState.DONE, "ended_at": at}
-    elif pauses(job.sample, job.landed, job.landed + done - turned_down):
+    elif pauses(job.sample, job.landed, job.landed + done - refusals):
         job.state = JobState.PAUSED
-        # Steered by nobody: it waits for whoever looks at what became of the sample.
+        # No actor: the job waits for somebody to check the results of its sample.
         changes |= {"state": JobState.PAUSED, "steered_by": ""}
         detail = {"job": job.pk, "sample": job.sample}
         journal.write([_entry(EVENTS["pause"], job.actor, detail)], at)

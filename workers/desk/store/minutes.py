@@ -1,9 +1,8 @@
 """Figures of minutes, rolled up from the journal, and of longer spans, summed up from those.
 
-A minute is rolled up from the journal alone, so twice comes to the same row.  Its journal rows
-are found by their ids, which are given out in the order of time but for transactions that were
-under way together (``SLACK``): the journal needs no index by time, and what is written to it
-costs nothing more.
+A minute is rolled up from the journal alone, so doing it twice writes the same row.  Its journal
+rows are found by their ids, which rise with time except among concurrent transactions (``SLACK``):
+the journal needs no index by time, which every write would pay for.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,9 +25,9 @@ from workers.desk.states import Span
 from workers.runtime.failpoints import durable
 from workers.store.db import dialect
 
-#: A row may stand behind others that are so much younger, or before others that are so much older.
+#: By id, a row may follow rows that are this much younger, or precede rows this much older.
 SLACK = timedelta(seconds=60)
-#: Bounds are sought no closer than this: reading so many rows more costs nothing.
+#: The search for bounds ends this close: reading so many more rows costs nothing.
 NEAR_ROWS = 1024
 _LENGTH = timedelta(seconds=Span.MINUTE)
 _COLUMNS = {
@@ -39,14 +38,14 @@ _COLUMNS = {
     "waits": "json",
     "workers": "int",
 }
-#: Counted beside results: how many processes of workers had a hand in them.
+#: Counted beside results: the worker processes that took part.
 _WORKERS = "workers"
 
 
 def roll_up(minute: datetime) -> int:
-    """Roll up the minute that begins then; return how many agents it has figures of.
+    """Roll up the minute that begins at ``minute``; return the number of its agents.
 
-    Two at once write the same.
+    Two calls at once write the same.
     """
     figures = _read(minute)
     if figures:
@@ -56,7 +55,7 @@ def roll_up(minute: datetime) -> int:
 
 
 def sum_up(span: Span, at: datetime) -> int:
-    """Sum up the minutes of the longer span that begins then; return of how many agents."""
+    """Sum up the minutes of the span that begins at ``at``; return the number of its agents."""
     end = at + timedelta(seconds=span)
     figures = summed(figures for _at, figures in of_span(Span.MINUTE, at, end))
     if figures:
@@ -66,20 +65,20 @@ def sum_up(span: Span, at: datetime) -> int:
 
 
 def sum_up_around(minutes: Iterable[datetime]) -> None:
-    """Sum up every longer span that one of some minutes lies in, one under way as far as it is."""
-    wanted = {(span, begin(minute, span)) for minute in minutes for span in LONGER}
-    for span, at in sorted(wanted):
+    """Sum up every longer span around ``minutes``; a span under way, as far as it has come."""
+    spans = {(span, begin(minute, span)) for minute in minutes for span in LONGER}
+    for span, at in sorted(spans):
         sum_up(span, at)
 
 
 def of_span(
     span: Span, since: datetime, until: datetime, agent: str | None = None
 ) -> list[tuple[datetime, Figures]]:
-    """Return the figures of all spans that begin from ``since`` on and before ``until``.
+    """Return the figures of all spans that begin at ``since`` or later, and before ``until``.
 
-    Each with when it begins; of one ``agent`` only, where that is given.
+    Each with its beginning; only those of ``agent``, if given.
     """
-    of_agent, params = ("", []) if agent is None else (" AND agent = %s", [agent])
+    condition, params = ("", []) if agent is None else (" AND agent = %s", [agent])
     return [
         (
             _instant(at),
@@ -94,7 +93,7 @@ def of_span(
         )
         for at, name, counts, events, calls, waits, workers in dialect.fetch(
             "SELECT at, agent, counts, events, calls, waits, workers FROM desk_minute"
-            f" WHERE span = %s AND at >= %s AND at < %s{of_agent} ORDER BY at, agent",
+            f" WHERE span = %s AND at >= %s AND at < %s{condition} ORDER BY at, agent",
             [int(span), dialect.instant_text(since), dialect.instant_text(until), *params],
         )
     ]
@@ -111,24 +110,24 @@ def _buckets(document: dict[str, int]) -> dict[int, int]:
 
 
 def write(span: Span, at: datetime, figures: Sequence[Figures]) -> None:
-    """Write the figures of a span, over those that are there."""
+    """Write the figures of a span, replacing those that are there."""
     rows = [
         {
-            "agent": one.agent,
-            "counts": one.counts,
-            "events": one.events,
-            "calls": {str(bucket): count for bucket, count in sorted(one.calls.items())},
-            "waits": {str(bucket): count for bucket, count in sorted(one.waits.items())},
-            "workers": one.workers,
+            "agent": row.agent,
+            "counts": row.counts,
+            "events": row.events,
+            "calls": {str(bucket): count for bucket, count in sorted(row.calls.items())},
+            "waits": {str(bucket): count for bucket, count in sorted(row.waits.items())},
+            "workers": row.workers,
         }
-        for one in figures
+        for row in figures
     ]
     names = ", ".join(_COLUMNS)
     when, params = dialect.typed("instant", at)
     dialect.execute(
         f"INSERT INTO desk_minute (span, at, {names})"
         f" SELECT {int(span)}, {when}, {names} FROM {dialect.rows_as('v', _COLUMNS)}"
-        # In the order of the key, so that two do not wait in a circle; and true for SQLite's sake.
+        # In key order, so that two writers cannot deadlock; "WHERE true" is for SQLite's parser.
         " WHERE true ORDER BY agent ON CONFLICT (span, at, agent) DO UPDATE SET "
         + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name != "agent"),
         [*params, dialect.encode(rows)],
@@ -136,7 +135,7 @@ def write(span: Span, at: datetime, figures: Sequence[Figures]) -> None:
 
 
 def _read(minute: datetime) -> list[Figures]:
-    """Return what the journal tells of a minute, by agent."""
+    """Return the figures of a minute from the journal, by agent."""
     end = minute + _LENGTH
     first, last = _edge(minute - SLACK)[0], _edge(end + SLACK)[1]
     rows = dialect.fetch(
@@ -152,7 +151,7 @@ def _statement() -> str:
         f"CASE WHEN r.event = 'expired' THEN {dialect.text_in('r.detail', 'complete_by')}"
         " ELSE CAST(r.at AS text) END"
     )
-    # What somebody else answered, or did not, tells nothing of the call.
+    # An answer from outside, or its absence, says nothing about the duration of the call.
     is_called = (
         f"{dialect.text_in('r.detail', 'answered')} IS NULL"
         f" AND COALESCE({dialect.text_in('r.detail', 'fault', 'code')}, '') <> 'unanswered'"
@@ -160,7 +159,7 @@ def _statement() -> str:
     result = (
         "CASE r.event WHEN 'processed' THEN 'ok' WHEN 'failed' THEN 'transient'"
         " WHEN 'parked' THEN 'unavailable' WHEN 'expired' THEN 'expired'"
-        # Rows of before have no kind.
+        # Rows of older versions have no kind.
         f" ELSE COALESCE({dialect.text_in('r.detail', 'fault', 'kind')}, 'permanent') END"
     )
     return f"""
@@ -213,8 +212,8 @@ def _figures(rows: Iterable[tuple[Any, ...]]) -> list[Figures]:
     waits: dict[str, dict[int, int]] = {}
     for agent, name, call, wait, count in rows:
         is_event = name in CLAIM_EVENTS or " " in name
-        of_agent = counts.setdefault(agent, {})
-        _add(events.setdefault(agent, {}) if is_event else of_agent, name, count)
+        by_name = counts.setdefault(agent, {})
+        _add(events.setdefault(agent, {}) if is_event else by_name, name, count)
         for group, bucket in ((calls, call), (waits, wait)):
             if bucket is not None:
                 _add(group.setdefault(agent, {}), bucket, count)
@@ -236,15 +235,15 @@ def _add(counts: dict[Any, int], name: Any, count: int) -> None:
 
 
 def _edge(at: datetime) -> tuple[int, int]:
-    """Return two ids near each other: that of a row from before ``at``, and a later one.
+    """Return two ids near each other: of a row from before ``at``, and a higher one.
 
-    What has the later one or a higher one was written from ``at`` on, but for ``SLACK``.
+    Rows from the higher id on were written at ``at`` or later, but for ``SLACK``.
     """
     newest = _row("ORDER BY id DESC LIMIT 1")
     if newest is None or newest[1] < at:
         last = newest[0] if newest else 0
         return last, last + 1
-    # Away from the newest in growing steps, because most minutes that are asked for are there.
+    # Back from the newest in growing steps, because most requested minutes are near it.
     before, after, reach = 0, newest[0], NEAR_ROWS
     while not before and reach < newest[0]:
         row = _row_from(newest[0] - reach)
@@ -268,7 +267,7 @@ def _row_from(journal_id: int) -> tuple[int, datetime]:
     return row
 
 
-def _row(which: str, *params: int) -> tuple[int, datetime] | None:
-    rows = dialect.fetch(f"SELECT id, at FROM workers_journal {which}", params)
+def _row(clauses: str, *params: int) -> tuple[int, datetime] | None:
+    rows = dialect.fetch(f"SELECT id, at FROM workers_journal {clauses}", params)
     at = dialect.instant(rows[0][1]) if rows else None
     return None if at is None else (rows[0][0], at)

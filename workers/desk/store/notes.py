@@ -37,7 +37,7 @@ def write_on_process(
 ) -> bool:
     """Write a note on a process, ended or not.  False: there is no such process.
 
-    It takes no lock of the process: nothing of it changes, and its submitter is not told.
+    Does not lock the process: nothing of it changes, and its submitter is not told.
     """
     _refuse_unless_writable(text, actor)
     with durable("notes.write_on_process"):

@@ -1,4 +1,4 @@
-"""The desk's rows that go once they are old."""
+"""The desk's rows that are pruned once they are old."""
 
 from datetime import timedelta
 
@@ -8,12 +8,12 @@ from workers.store.old_rows import OldRows, resolved_days
 
 DELIVERIES = OldRows(
     "desk_delivery",
-    # As long as an incident stands, its deliveries say who knows of it.
+    # While an incident is open, its deliveries say who knows of it.
     "at < %s AND NOT EXISTS (SELECT 1 FROM workers_incident i"
     " WHERE i.id = desk_delivery.incident_id AND i.resolved_at IS NULL)"
     " AND NOT EXISTS (SELECT 1 FROM desk_delivery g JOIN workers_incident i"
     " ON i.id = g.incident_id WHERE g.digest_id = desk_delivery.id AND i.resolved_at IS NULL)",
-    # What a digest tells of goes before the digest.
+    # The deliveries in a digest go before the digest.
     "at, id DESC",
     kept=resolved_days,
 )
@@ -26,7 +26,7 @@ JOBS = OldRows(
 )
 INCIDENTS = OldRows(
     "workers_incident",
-    # Its alerts and its deliveries go before it: they have it in their rows.
+    # Its alerts and its deliveries go before it: they refer to it.
     "resolved_at < %s AND resolved_at IS NOT NULL AND NOT EXISTS (SELECT 1"
     " FROM workers_alert a WHERE a.incident_id = workers_incident.id)"
     " AND NOT EXISTS (SELECT 1 FROM desk_delivery d WHERE d.incident_id = workers_incident.id)",

@@ -1,4 +1,4 @@
-"""What users of the admin have chosen for themselves."""
+"""The preferences of the admin's users."""
 
 from dataclasses import dataclass
 from zoneinfo import available_timezones
@@ -10,7 +10,7 @@ from workers.store.db import dialect
 
 
 def set_time_zone(user_id: int, name: str) -> None:
-    """Have times shown to a user in this time zone; empty: in that of the installation.
+    """Show times to a user in this time zone; empty: in that of the installation.
 
     Raises ``StateError``, and changes nothing, for a name that is no time zone.
     """
@@ -25,7 +25,7 @@ def set_time_zone(user_id: int, name: str) -> None:
 
 
 def set_keys(user_id: int, *, is_on: bool) -> None:
-    """Have the keys of lists do something for a user, or nothing."""
+    """Switch the keyboard shortcuts of lists on or off for a user."""
     with durable("preferences.set_keys"):
         dialect.execute(
             "INSERT INTO desk_preferences (user_id, has_no_keys) VALUES (%s, %s)"
@@ -36,7 +36,7 @@ def set_keys(user_id: int, *, is_on: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class UserPreferences:
-    """What a user has chosen; or has not, which is as installed."""
+    """A user's preferences; the defaults are those of the installation."""
 
     #: Name of a time zone; empty: that of the installation.
     time_zone: str = ""
@@ -44,6 +44,6 @@ class UserPreferences:
 
 
 def chosen(user_id: int) -> UserPreferences:
-    """Return what a user has chosen."""
+    """Return a user's preferences."""
     row = Preferences.objects.filter(user=user_id).first()
     return UserPreferences() if row is None else UserPreferences(row.time_zone, not row.has_no_keys)

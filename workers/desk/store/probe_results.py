@@ -1,4 +1,4 @@
-"""What the doctor's probes found last, and alerts about those that find an error again."""
+"""The last results of the doctor's probes, and alerts on probes that repeat an error."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,10 +12,10 @@ from workers.runtime.failpoints import durable
 from workers.store import alerts
 from workers.store.db import dialect
 
-#: Rounds in a row in which a probe has to find an error before somebody is told: during a
+#: Rounds in a row in which a probe must find an error before it raises an alert: during a
 #: deployment a queue may have no reader for a moment.
 ERRORS_BEFORE_ALERT = 2
-#: A probe that nobody has run for so long is none any more.
+#: A result older than this is deleted.
 FORGOTTEN_AFTER = timedelta(days=1)
 ERROR = "error"
 
@@ -24,7 +24,7 @@ _COLUMNS = {"name": "text", "level": "text", "findings": "json", "seconds": "flo
 
 @dataclass(frozen=True, slots=True)
 class ProbeOutcome:
-    """What one probe has found."""
+    """The result of one probe."""
 
     name: str
     level: str
@@ -33,22 +33,25 @@ class ProbeOutcome:
 
 
 def keep(looks: Sequence[ProbeOutcome], now: datetime | None = None) -> int:
-    """Keep what probes found, and raise an alert of each that errs again; return how many."""
+    """Store the results of probes, and raise an alert on each that repeats an error.
+
+    Return the number of those alerts.
+    """
     at = dialect.read_clock(now)
     with durable("probe_results.keep"):
         _write(looks, at)
-        erring = _erring(looks)
-        alerts.write([_alert(name, findings) for name, findings in erring], at)
+        repeated = _repeated_errors(looks)
+        alerts.write([_alert(name, findings) for name, findings in repeated], at)
         dialect.execute(
             "DELETE FROM desk_proberesult WHERE looked_at < %s",
             [dialect.instant_text(at - FORGOTTEN_AFTER)],
         )
-    return len(erring)
+    return len(repeated)
 
 
 @dataclass(frozen=True, slots=True)
 class LastLook:
-    """How long ago a probe was last run, how long it took, and what came of it."""
+    """Age, duration and level of a probe's last run."""
 
     age_seconds: float
     seconds: float
@@ -83,7 +86,7 @@ def _write(looks: Sequence[ProbeOutcome], at: datetime) -> None:
         "INSERT INTO desk_proberesult (name, level, findings, seconds, looked_at, since, errors)"
         f" SELECT name, level, findings, seconds, {when}, {when},"
         f" CASE WHEN level = '{ERROR}' THEN 1 ELSE 0 END FROM {dialect.rows_as('v', _COLUMNS)}"
-        # In the order of the key, so that two do not wait in a circle; and true for SQLite's sake.
+        # In key order, so that two writers cannot deadlock; "WHERE true" is for SQLite's parser.
         " WHERE true ORDER BY name ON CONFLICT (name) DO UPDATE SET level = excluded.level,"
         " findings = excluded.findings, seconds = excluded.seconds,"
         " looked_at = excluded.looked_at, since = CASE WHEN desk_proberesult.level"
@@ -94,27 +97,27 @@ def _write(looks: Sequence[ProbeOutcome], at: datetime) -> None:
     )
 
 
-def _erring(looks: Sequence[ProbeOutcome]) -> list[tuple[str, list[dict[str, Any]]]]:
+def _repeated_errors(looks: Sequence[ProbeOutcome]) -> list[tuple[str, list[dict[str, Any]]]]:
     errors = {look.name[:100]: look.findings for look in looks if look.level == ERROR}
-    known = dialect.fetch(
+    rows = dialect.fetch(
         "SELECT name FROM desk_proberesult WHERE errors >= %s ORDER BY name",
         [ERRORS_BEFORE_ALERT],
     )
-    return [(name, errors[name]) for (name,) in known if name in errors]
+    return [(name, errors[name]) for (name,) in rows if name in errors]
 
 
 def _alert(name: str, findings: Sequence[dict[str, Any]]) -> AlertCall:
     errors = [finding for finding in findings if finding["level"] == ERROR] or [{"what": name}]
-    found, *others = errors
-    what, remedy = found["what"], found.get("remedy", "")
+    first, *others = errors
+    what, remedy = first["what"], first.get("remedy", "")
     if others:
-        # What mends the first leaves the others as they are.
+        # The remedy of the first does not mend the others.
         what, remedy = _with_others(what, len(others)), ""
     params = {
         "says": ["found"],
         "probe": name,
         "finding": what,
-        "why": found.get("why", ""),
+        "why": first.get("why", ""),
         "remedy": remedy,
     }
     return AlertCall(f"probe_failed:{name}", "probe_failed", params, is_counted=False)

@@ -1,4 +1,4 @@
-"""Which code has run here, and since when."""
+"""Names of the code that has run here, and since when."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from workers.store.db import dialect
 
 @around("releases.note")
 def note(name: str, now: datetime | None = None) -> bool:
-    """Keep that code of this name runs here.  False: that was known."""
+    """Record that code of this name runs here.  False: it was recorded already."""
     at = dialect.read_clock(now)
     return (
         dialect.execute(

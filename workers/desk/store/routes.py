@@ -1,4 +1,4 @@
-"""Writing routes: who is told of incidents; what a person changed is in the journal."""
+"""Writes routes: who is told of incidents; each change has a journal row."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from workers.store.db import dialect
 
 
 def locked(rows: QuerySet[Route]) -> list[Route]:
-    """Lock routes, in the order of their keys; those that somebody else is at are left to them."""
+    """Lock routes in key order, skipping those that are locked elsewhere."""
     if dialect.is_postgres():
         rows = rows.select_for_update(skip_locked=True, no_key=True)
     return list(rows.order_by("pk"))
@@ -26,7 +26,7 @@ def lock(route_id: int) -> Route | None:
 
 
 def save(route: Route, *, actor: str, now: datetime | None = None) -> None:
-    """Write a route that was checked; the next sweep goes by it."""
+    """Write a route that was checked; the next sweep follows it."""
     storable_text.check("actor", actor)
     with durable("routes.save"):
         route.save()
@@ -36,7 +36,7 @@ def save(route: Route, *, actor: str, now: datetime | None = None) -> None:
 def delete(route: Route, *, actor: str, now: datetime | None = None) -> bool:
     """Delete a route and its deliveries.  False: it was gone already."""
     with durable("routes.delete"):
-        # First, or a sweep could note a delivery to it between those that go and itself.
+        # Locked first, or a sweep could add a delivery between deleting those and the route.
         if lock(route.pk) is None:
             return False
         Route.objects.filter(pk=route.pk).delete()
@@ -45,7 +45,7 @@ def delete(route: Route, *, actor: str, now: datetime | None = None) -> bool:
 
 
 def mute(route: Route, until: datetime | None, *, actor: str, now: datetime | None = None) -> bool:
-    """Have a route told of nothing until then; None: it is told again.  False: it is gone."""
+    """Mute a route until an instant; None: unmute it.  False: it is gone."""
     with durable("routes.mute"):
         if not Route.objects.filter(pk=route.pk).update(muted_until=until):
             return False
@@ -54,7 +54,7 @@ def mute(route: Route, until: datetime | None, *, actor: str, now: datetime | No
 
 
 def _note(event: str, route: Route, actor: str, now: datetime | None, **detail: str | None) -> None:
-    """Say what was done, and nothing that is secret of the route."""
-    told = {"route": route.name, "kind": route.kind, **detail}
+    """Journal what was done, without the route's secrets."""
+    facts = {"route": route.name, "kind": route.kind, **detail}
     at = dialect.read_clock(now)
-    journal.write([Entry(process_id=None, event=event, actor=actor, detail=told)], at)
+    journal.write([Entry(process_id=None, event=event, actor=actor, detail=facts)], at)

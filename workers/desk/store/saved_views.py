@@ -1,4 +1,4 @@
-"""Writing saved views.  Nothing of a process changes, so none of it is in the journal."""
+"""Writes saved views.  No process changes, so nothing of it is in the journal."""
 
 from datetime import datetime
 
@@ -21,7 +21,7 @@ def save(
     is_shared: bool = False,
     now: datetime | None = None,
 ) -> None:
-    """Keep a view of a list; the owner's view of that list and name becomes this one."""
+    """Save a view of a list, replacing the owner's view of that list and name."""
     storable_text.check("name", name, LONGEST_NAME)
     storable_text.check("query", query)
     with durable("saved_views.save"):
@@ -43,9 +43,9 @@ def save(
 
 
 def change(view_id: int, name: str, *, is_shared: bool) -> bool:
-    """Rename a view, share it or share it no more.  False: it is gone.
+    """Rename a view, and share or unshare it.  False: it is gone.
 
-    Raises ``StateError``, and changes nothing, where its owner has another of that name.
+    Raises ``StateError``, and changes nothing, if its owner has another view of that name.
     """
     storable_text.check("name", name, LONGEST_NAME)
     try:

@@ -1,7 +1,6 @@
 """Figures of all time, for counters that only rise: a sum that is carried forward hour by hour.
 
-Minutes and hours go after a while; a counter that fell with them would be taken for one that began
-anew.
+Minutes and hours are pruned; a counter that fell with them would look like one that was reset.
 """
 
 from datetime import datetime, timedelta
@@ -12,7 +11,7 @@ from workers.desk.store import minutes
 from workers.runtime.failpoints import durable
 from workers.store.db import dialect
 
-#: Minutes are rolled up once more where a clock was set back: by then none is.
+#: After a clock was set back, minutes are rolled up again; none as old as this is.
 SETTLED = timedelta(hours=2)
 
 
@@ -22,9 +21,9 @@ def until_now(now: datetime | None = None) -> list[Figures]:
 
 
 def carry_forward(now: datetime | None = None) -> bool:
-    """Write down the sum up to two hours ago.  False: it stands there already.
+    """Store the sum up to two hours ago.  False: it is stored already.
 
-    Two at once write the same.
+    Two calls at once write the same.
     """
     at = begin(dialect.read_clock(now) - SETTLED, Span.HOUR)
     newest = _newest()

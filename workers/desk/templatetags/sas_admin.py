@@ -38,7 +38,7 @@ register = template.Library()
 
 @register.simple_tag
 def environment() -> str:
-    """Return the name of this installation; empty: nobody has given it one."""
+    """Return the name of this installation; empty: it has none."""
     return sas.environment
 
 
@@ -49,7 +49,7 @@ def state_mark(name: str) -> SafeString:
 
 @register.filter
 def of_view(looks: Mapping[int, Look] | None, view_id: int) -> Look:
-    """Return what is known of a saved view; nothing while none were counted."""
+    """Return the counts of a saved view; an empty ``Look`` while they are missing."""
     return (looks or {}).get(view_id, Look())
 
 
@@ -70,7 +70,7 @@ def state_word(name: str) -> str:
 
 @register.filter
 def outline(name: str) -> str:
-    """Return the shape of a state as a path, for a picture."""
+    """Return the shape of a state as an SVG path."""
     return icons.outline(name)
 
 
@@ -110,8 +110,8 @@ def breaker_state(name: str) -> SafeString:
 
 
 @register.filter
-def pause_mark(said: str) -> SafeString:
-    return badges.label(said, "pending", "skipped")
+def pause_mark(text: str) -> SafeString:
+    return badges.label(text, "pending", "skipped")
 
 
 @register.filter
@@ -153,13 +153,13 @@ def report(progress: dict[str, Any]) -> str:
 
 @register.filter
 def entry(mapping: dict[str, Any], key: str) -> Any:
-    """Return what a mapping has under a key that only the page knows."""
+    """Return the value of a key that is a template variable."""
     return mapping.get(key)
 
 
 @register.filter
 def person(actor: str) -> str:
-    """Return who acted, without the journal's word for a person."""
+    """Return the name of an actor without the journal's prefix for people."""
     return actor.removeprefix(PEOPLE)
 
 
@@ -177,19 +177,19 @@ def in_groups(context: RequestContext, app_list: list[dict[str, Any]]) -> list[d
 @register.simple_tag(takes_context=True)
 def groups(context: RequestContext) -> list[dict[str, Any]]:
     """Return the desk's lists by what a person does, and no other app's."""
-    found = navigation.in_groups(context["request"], context["available_apps"])
-    return [app for app in found if navigation.is_group(app)]
+    apps = navigation.in_groups(context["request"], context["available_apps"])
+    return [app for app in apps if navigation.is_group(app)]
 
 
 @register.simple_tag
 def held_now() -> list[Hold]:
-    """Return what operators hold just now, the longest hold first."""
+    """Return the holds of operators that are on now, the oldest first."""
     return masking.conceal_words(Hold.objects.filter(ended_at=None).order_by("began_at"), "reason")
 
 
 @register.simple_tag(takes_context=True)
 def undo_requests_waiting(context: RequestContext) -> int:
-    """Return how many requests for approval wait, where the user may see them."""
+    """Return how many requests for approval wait; 0 for a user who may not see them."""
     if not undo_request_views.may_see(context["request"]):
         return 0
     return undo_request_views.waiting(UndoRequest.objects.all()).count()
@@ -197,17 +197,17 @@ def undo_requests_waiting(context: RequestContext) -> int:
 
 @register.simple_tag
 def health_strip() -> Strip:
-    """Return the last hour in a few lines, for the front page."""
+    """Return the figures of the last hour, for the front page."""
     return strip.read()
 
 
 @register.simple_tag
 def desk_marker() -> Marker:
-    """Return what the engine's front page shows, for its polls: read before anything else is."""
+    """Return the marker that the front page's polls compare: read before any other row."""
     return changes.of_desk()
 
 
 @register.simple_tag
 def incident_desk() -> OpenIncidents:
-    """Return the open incidents, the gravest first, so many as a desk shows."""
+    """Return the open incidents that the front page shows, the gravest first."""
     return incident_list.read(incident.ON_DESK)

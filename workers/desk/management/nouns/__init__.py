@@ -1,1 +1,1 @@
-"""What `manage.py sas` knows of the desk: a module for each noun, with its `Command`."""
+"""The desk's nouns of `manage.py sas`: a module for each, with its `Command`."""

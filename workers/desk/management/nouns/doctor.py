@@ -1,4 +1,4 @@
-"""Looks over an installation and says what is wrong, why it matters and what to do."""
+"""Examines an installation and says what is wrong, why it matters and what to do."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ class Command(TerminalCommand):
         "settings, and says of each finding why it matters and what to do. Changes nothing. "
         "Exit 1 where an error was found, or a warning with --fail-level warning."
     )
-    # What they find is told with the rest, instead of ending this.
+    # Their errors are reported with the rest, instead of ending the command.
     requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -43,32 +43,32 @@ class Command(TerminalCommand):
         self, *, as_json: bool, fail_level: str, only: list[str] | None, quiet: bool, **_: Any
     ) -> None:
         probes = doctor.probes()
-        groups = list(dict.fromkeys(one.group for one in probes))
+        groups = list(dict.fromkeys(probe.group for probe in probes))
         if unknown := sorted(set(only or ()) - set(groups)):
             raise CommandError(f"There is no group {unknown[0]!r}. Groups: {', '.join(groups)}.")
-        told: list[ProbeFinding] = []
-        for one in doctor.examine(one for one in probes if only is None or one.group in only):
-            if not quiet or one.finding.level.rank >= Level.WARNING.rank:
+        rows: list[ProbeFinding] = []
+        for row in doctor.examine(probe for probe in probes if only is None or probe.group in only):
+            if not quiet or row.finding.level.rank >= Level.WARNING.rank:
                 if not as_json:
-                    self._print(one, is_first=not told or told[-1].group != one.group)
-                told.append(one)
+                    self._print(row, is_first=not rows or rows[-1].group != row.group)
+                rows.append(row)
         if as_json:
-            self._print_json(told)
+            self._print_json(rows)
         else:
-            self.stdout.write(_summary(told))
-        if doctor.worst(told).rank >= Level(fail_level).rank:
+            self.stdout.write(_summary(rows))
+        if doctor.worst(rows).rank >= Level(fail_level).rank:
             raise SystemExit(1)
 
-    def _print(self, told: ProbeFinding, *, is_first: bool) -> None:
+    def _print(self, row: ProbeFinding, *, is_first: bool) -> None:
         if is_first:
-            self.stdout.write(told.group)
-        found = told.finding
-        said = found.in_words()
+            self.stdout.write(row.group)
+        finding = row.finding
+        words = finding.in_words()
         self.stdout.write("  ", ending="")
-        self.stdout.write(f"{found.level:7}", self._colour(found.level), ending="")
-        self.stdout.write(f" {said['what']}")
-        for label, text in (("why", said["why"]), ("do", said["remedy"])):
-            if text and found.level.rank > Level.OK.rank:
+        self.stdout.write(f"{finding.level:7}", self._colour(finding.level), ending="")
+        self.stdout.write(f" {words['what']}")
+        for label, text in (("why", words["why"]), ("do", words["remedy"])):
+            if text and finding.level.rank > Level.OK.rank:
                 self.stdout.write(f"  {'':7} {label}: {text}")
 
     def _colour(self, level: Level) -> Callable[[str], str] | None:
@@ -77,19 +77,19 @@ class Command(TerminalCommand):
             return None
         return lambda word: f"\x1b[{COLOURS[level]}m{word}\x1b[0m"
 
-    def _print_json(self, told: list[ProbeFinding]) -> None:
+    def _print_json(self, rows: list[ProbeFinding]) -> None:
         findings = [
-            {"group": one.group, "probe": one.probe, **one.finding.in_words()} for one in told
+            {"group": row.group, "probe": row.probe, **row.finding.in_words()} for row in rows
         ]
-        facts = {"worst": doctor.worst(told), **_counts(told), "findings": findings}
+        facts = {"worst": doctor.worst(rows), **_counts(rows), "findings": findings}
         self.stdout.write(json.dumps(facts, ensure_ascii=False))
 
 
-def _counts(told: list[ProbeFinding]) -> dict[str, int]:
-    levels = [one.finding.level for one in told]
+def _counts(rows: list[ProbeFinding]) -> dict[str, int]:
+    levels = [row.finding.level for row in rows]
     return {"errors": levels.count(Level.ERROR), "warnings": levels.count(Level.WARNING)}
 
 
-def _summary(told: list[ProbeFinding]) -> str:
-    counts = _counts(told)
+def _summary(rows: list[ProbeFinding]) -> str:
+    counts = _counts(rows)
     return f"{counted(counts['errors'], 'error')}, {counted(counts['warnings'], 'warning')}."

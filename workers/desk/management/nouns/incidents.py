@@ -1,4 +1,4 @@
-"""Lists what needs somebody: one line per cause."""
+"""Lists the open incidents: one for each cause."""
 
 import argparse
 import json
@@ -25,7 +25,7 @@ class Command(TerminalCommand):
             "--hand-over", action="store_true", help="what the next person on duty must know"
         )
         parser.add_argument(
-            "--hours", type=int, default=SHIFT_HOURS, help="hand-over: notes of so many hours"
+            "--hours", type=int, default=SHIFT_HOURS, help="hand-over: notes of the last hours"
         )
 
     def handle(self, *, as_json: bool, hand_over: bool, hours: int, **_: Any) -> None:

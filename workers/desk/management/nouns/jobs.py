@@ -1,4 +1,4 @@
-"""Acts on many processes as one job that can be followed, paused and stopped."""
+"""Acts on many processes as one job, which can be watched, paused and stopped."""
 
 import argparse
 import json
@@ -40,7 +40,7 @@ class Command(TerminalCommand):
             metavar="N",
             help="pause after the first N that change; `sas jobs resume` goes on with the rest",
         )
-        start.add_argument("--limit", type=int, help="so many processes at most, the oldest")
+        start.add_argument("--limit", type=int, help="processes at most, the oldest first")
         start.add_argument(
             "--nothing-happened",
             action="store_true",
@@ -49,15 +49,15 @@ class Command(TerminalCommand):
         start.add_argument(
             "--may-happen-twice",
             action="store_true",
-            help="redo: of steps whose outcome nobody knows, that they may happen twice",
+            help="redo: accept that steps with an unknown outcome may happen twice",
         )
         start.add_argument("--dry-run", action="store_true", help="only say what would happen")
         listing = actions.add_parser("list", help="the newest jobs")
         listing.add_argument("--limit", type=int, default=20, help="jobs at most")
         show = actions.add_parser("show", help="how far a job is, and what became of it")
         show.add_argument("job", type=int, metavar="JOB")
-        for parsed in (start, listing, show):
-            parsed.add_argument(
+        for subparser in (start, listing, show):
+            subparser.add_argument(
                 "--json", dest="as_json", action="store_true", help="print JSON instead"
             )
         for act in STEERING:
@@ -88,19 +88,19 @@ class Command(TerminalCommand):
             rows, source = named_sets.find(options)
         except StateError as refusal:
             raise CommandError(str(refusal)) from None
-        # What is refused at its turn is told of each process, on the job's page.
+        # The job's page shows the refusals of single processes.
         tried: Literal["all", "none"] = "all" if dry_run else "none"
-        chosen = selection.select(rows, "", BY_NAME[verb], params=params, tried=tried)
+        selected = selection.select(rows, "", BY_NAME[verb], params=params, tried=tried)
         if limit is not None:
-            chosen.keep(limit)
+            selected.keep(limit)
         if dry_run:
-            self._tell(chosen, as_json=as_json)
+            self._preview(selected, as_json=as_json)
             return
-        if not chosen.seen:
+        if not selected.seen:
             raise CommandError(f"None of these processes would change. See {verb} --dry-run.")
         job_id = jobs.start(
             verb,
-            chosen.seen,
+            selected.seen,
             actor=actor(),
             reason=reason,
             source=source,
@@ -109,23 +109,23 @@ class Command(TerminalCommand):
             sample=sample or 0,
         )
         if not as_json:
-            self.stdout.write(_headline(chosen))
+            self.stdout.write(_headline(selected))
         self.stdout.write(json.dumps({"job": job_id}) if as_json else str(job_id))
 
-    def _tell(self, chosen: Selection, *, as_json: bool) -> None:
-        """Say what would be accepted and refused, and what would hold up what is accepted."""
-        refusals = Counter(why for _row, why in chosen.left_out)
-        warnings = chosen.warnings()
+    def _preview(self, selected: Selection, *, as_json: bool) -> None:
+        """Print how many would be accepted and refused, why, and what would hold them up."""
+        refusals = Counter(why for _row, why in selected.left_out)
+        warnings = selected.warnings()
         if as_json:
             facts = {
-                "accepted": len(chosen.seen),
-                "refused": len(chosen.left_out),
+                "accepted": len(selected.seen),
+                "refused": len(selected.left_out),
                 "reasons": [why for why, _n in refusals.most_common(REASONS)],
                 "warnings": warnings,
             }
             self.stdout.write(json.dumps(facts, ensure_ascii=False))
             return
-        self.stdout.write(f"{_headline(chosen)} {len(chosen.left_out)} would be refused.")
+        self.stdout.write(f"{_headline(selected)} {len(selected.left_out)} would be refused.")
         for why, _n in refusals.most_common(REASONS):
             self.stdout.write(f"  {why}")
         for warning in warnings:
@@ -155,8 +155,8 @@ class Command(TerminalCommand):
             return
         self.stdout.write(f"Job {row.pk}: {row.verb}, {row.state}; {row.actor}: {row.reason}")
         self.stdout.write(f"{row.done} of {row.total} worked through, {row.refused} refused.")
-        said = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in outcome.items())
-        self.stdout.write(f"What became of them: {said}.")
+        counts = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in outcome.items())
+        self.stdout.write(f"What became of them: {counts}.")
         if row.is_sampled:
             self.stdout.write(
                 f"It paused after a sample of {row.sample}; `sas jobs resume {row.pk}` goes on"
@@ -171,9 +171,9 @@ class Command(TerminalCommand):
         self.stdout.write(f"Job {job} is {BulkJob.objects.get(pk=job).state}.")
 
 
-def _headline(chosen: Selection) -> str:
-    n = len(chosen.seen)
-    return f"{chosen.bulk.label}: {n} {'process' if n == 1 else 'processes'}."
+def _headline(selected: Selection) -> str:
+    n = len(selected.seen)
+    return f"{selected.bulk.label}: {n} {'process' if n == 1 else 'processes'}."
 
 
 def _facts(row: BulkJob) -> dict[str, Any]:

@@ -17,14 +17,14 @@ class Command(TerminalCommand):
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--port", type=int, help="serve them there")
+        parser.add_argument("--port", type=int, help="serve them on this port")
         parser.add_argument(
             "--address", default="127.0.0.1", help="address to listen at; default 127.0.0.1"
         )
 
     def handle(self, *, port: int | None, address: str, **_: Any) -> None:
         try:
-            # An extra: a project may do without.
+            # An extra, which a project need not install.
             from workers.desk.metrics import registry
         except ModuleNotFoundError as missing:
             raise CommandError(

@@ -23,33 +23,33 @@ class Command(TerminalCommand):
         actions = parser.add_subparsers(dest="action", required=True)
         listing = actions.add_parser("list", help="the newest first")
         listing.add_argument("--workflow", default="", help="only those of this workflow")
-        listing.add_argument("--state", choices=ProcessState.values, help="only those in this one")
-        listing.add_argument("--limit", type=int, default=20, help="so many at most")
-        submitting = actions.add_parser("submit", help="have a workflow run once")
+        listing.add_argument("--state", choices=ProcessState.values, help="only this state")
+        listing.add_argument("--limit", type=int, default=20, help="processes at most")
+        submitting = actions.add_parser("submit", help="run a workflow once")
         submitting.add_argument("workflow")
         submitting.add_argument("--subject", required=True, help="what it is about, for people")
         submitting.add_argument("--input", default="{}", help="a JSON object")
-        of_one = {name: actions.add_parser(name) for name in ("show", *process_actions.VERBS)}
-        for one in of_one.values():
-            one.add_argument("process", type=int, help="the id of the process")
-            showing.add_argument(one)
-            process_actions.add_arguments(one)
-        for one in (listing, submitting, *of_one.values()):
-            one.add_argument(
+        on_process = [actions.add_parser(name) for name in ("show", *process_actions.VERBS)]
+        for subparser in on_process:
+            subparser.add_argument("process", type=int, help="the id of the process")
+            showing.add_argument(subparser)
+            process_actions.add_arguments(subparser)
+        for subparser in (listing, submitting, *on_process):
+            subparser.add_argument(
                 "--json", dest="as_json", action="store_true", help="print one JSON object instead"
             )
 
     def handle(self, *, action: str, as_json: bool, **options: Any) -> None:
         if action == "list":
-            printed = _list(options["workflow"], options["state"], options["limit"])
+            result = _list(options["workflow"], options["state"], options["limit"])
         elif action == "submit":
-            printed = _submit(options["workflow"], options["subject"], options["input"])
+            result = _submit(options["workflow"], options["subject"], options["input"])
         else:
-            printed = _on_one(action, options)
+            result = _perform(action, options)
         if as_json:
-            self.stdout.write(json.dumps(printed.facts, default=str, ensure_ascii=False))
+            self.stdout.write(json.dumps(result.facts, default=str, ensure_ascii=False))
         else:
-            for line in printed.lines:
+            for line in result.lines:
                 self.stdout.write(line)
 
 
@@ -74,20 +74,20 @@ def _list(workflow: str, state: str | None, limit: int) -> process_actions.Actio
 
 
 def _submit(workflow: str, subject: str, text: str) -> process_actions.ActionResult:
-    given = process_actions.json_object("--input", text)
+    document = process_actions.json_object("--input", text)
     try:
-        row = submit(workflow, subject=subject, input=given, actor=actor())
+        row = submit(workflow, subject=subject, input=document, actor=actor())
     except (SASError, ValueError, TypeError) as refusal:
         raise CommandError(str(refusal)) from None
     return process_actions.ActionResult([str(row.pk)], _facts(row))
 
 
-def _on_one(action: str, options: dict[str, Any]) -> process_actions.ActionResult:
+def _perform(action: str, options: dict[str, Any]) -> process_actions.ActionResult:
     row = Process.objects.filter(pk=options["process"]).first()
     if row is None:
         raise CommandError(f"There is no process {options['process']}.")
     if action == "show":
-        result = _shown(row, options)
+        result = _show(row, options)
     else:
         result = process_actions.perform(action, row.pk, row.subject, options)
     facts = {"process": row.pk, "subject": row.subject, **result.facts}
@@ -105,14 +105,14 @@ def _facts(row: Process) -> dict[str, Any]:
     }
 
 
-def _shown(process: Process, options: dict[str, Any]) -> process_actions.ActionResult:
-    read = process_report.read(process.pk, options)
+def _show(process: Process, options: dict[str, Any]) -> process_actions.ActionResult:
+    report = process_report.read(process.pk, options)
     lines = [
         f"{process.subject}  {process.workflow} version {process.version}  {process.state}",
-        read.headline,
+        report.headline,
         "",
-        *process_report.lines(read),
+        *process_report.lines(report),
     ]
     return process_actions.ActionResult(
-        lines, {"version": process.version, **process_report.facts(read)}
+        lines, {"version": process.version, **process_report.facts(report)}
     )

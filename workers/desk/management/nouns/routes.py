@@ -1,4 +1,4 @@
-"""Shows, adds, tests and removes the routes that are told of incidents."""
+"""Lists, adds, tests and removes the routes that are told of incidents."""
 
 import argparse
 import json
@@ -57,11 +57,11 @@ class Command(TerminalCommand):
             return
         for row in rows:
             last = row["last"]
-            told = (
+            text = (
                 f"{last['event']} {last['state']} {last['answer']}" if last else "told of nothing"
             )
             state = "" if row["is_active"] else "  off"
-            self.stdout.write(f"{row['name']}  {row['kind']} {row['address']}{state}  {told}")
+            self.stdout.write(f"{row['name']}  {row['kind']} {row['address']}{state}  {text}")
         self.stdout.write(counted(len(rows), "route") + ".")
 
     def _row(self, route: Route) -> dict[str, Any]:
@@ -82,17 +82,17 @@ class Command(TerminalCommand):
         }
 
     def _add(
-        self, *, name: str, severity: int, quiet: str | None, time_zone: str | None, **given: Any
+        self, *, name: str, severity: int, quiet: str | None, time_zone: str | None, **options: Any
     ) -> None:
         route = Route.objects.filter(name=name).first() or Route(name=name)
-        route.kind, route.address = given["kind"], given["address"]
-        route.secret = given["secret"] or route.secret
-        route.kinds, route.agents = given["kinds"], given["agents"]
+        route.kind, route.address = options["kind"], options["address"]
+        route.secret = options["secret"] or route.secret
+        route.kinds, route.agents = options["kinds"], options["agents"]
         route.least_severity = severity
-        route.repeat_seconds, route.digest_seconds = given["repeat"], given["digest"]
+        route.repeat_seconds, route.digest_seconds = options["repeat"], options["digest"]
         route.quiet_from, route.quiet_to = _hours(quiet)
         route.time_zone = time_zone or route.time_zone
-        made = checks.fill_in(route)
+        new_secret = checks.fill_in(route)
         if problems := checks.problems(route):
             raise CommandError(" ".join(problems.values()))
         try:
@@ -101,12 +101,12 @@ class Command(TerminalCommand):
             raise CommandError(" ".join(invalid.messages)) from None
         routes.save(route, actor=actor())
         self.stdout.write(f"Route {name} is told of incidents.")
-        if made:
+        if new_secret:
             self.stdout.write("Its messages are signed with this secret, shown only now:")
-            self.stdout.write(made)
+            self.stdout.write(new_secret)
 
     def _test(self, *, name: str, **_: Any) -> None:
-        route = self._found(name)
+        route = self._find(name)
         arrived = incident_relay.test(route.pk, actor=actor())
         last = Delivery.objects.filter(route=route).order_by("-pk").first()
         answer = _answer(last) if last else "it is gone"
@@ -115,10 +115,10 @@ class Command(TerminalCommand):
         self.stdout.write(f"Sent to {name}: {answer or 'the mail server took it.'}")
 
     def _remove(self, *, name: str, **_: Any) -> None:
-        routes.delete(self._found(name), actor=actor())
+        routes.delete(self._find(name), actor=actor())
         self.stdout.write(f"Route {name} is gone.")
 
-    def _found(self, name: str) -> Route:
+    def _find(self, name: str) -> Route:
         route = Route.objects.filter(name=name).first()
         if route is None:
             raise CommandError(

@@ -1,4 +1,4 @@
-"""Watches from a process that is no worker, and tells operators where no worker can."""
+"""Watches from outside the workers, and tells operators when no worker can."""
 
 import argparse
 import logging
@@ -61,7 +61,7 @@ class Command(TerminalCommand):
                 try:
                     self._look(watch)
                 except (OperationalError, InterfaceError) as away:
-                    # Nobody can be told without it: that the ping stops is what is noticed.
+                    # Without the database no route can be told; the ping that stops is noticed.
                     log.warning("watch_failed", extra={"reason": str(away)[:200]})
                 except Exception:
                     log.exception("watch_failed")
@@ -72,10 +72,10 @@ class Command(TerminalCommand):
                 signal.signal(ending, handler)
 
     def _look(self, watch: Watch) -> bool:
-        """Look once and say what was late; return whether anything was."""
-        watched = watch.look()
-        if watched.late or watched.told:
-            late = ", ".join(watched.late) or "nothing"
-            self.stdout.write(f"late: {late}; told: {watched.told}")
+        """Look once and print what was late; return whether anything was."""
+        result = watch.look()
+        if result.late or result.told:
+            late = ", ".join(result.late) or "nothing"
+            self.stdout.write(f"late: {late}; told: {result.told}")
             self.stdout.flush()
-        return bool(watched.late)
+        return bool(result.late)
