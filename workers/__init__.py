@@ -1,18 +1,18 @@
 """The engine: a durable Scheduler Agent Supervisor for Django and Celery.
 
-What an application declares and calls is imported from here; beside it there are
-``workers.celery`` (``install``), ``workers.http`` (``post``) and ``workers.testing``.
+Applications import from here what they declare and call; besides there are ``workers.celery``
+(``install``), ``workers.http`` (``post``) and ``workers.testing``.
 
-It knows workflows, processes and steps, and never an order.  Where to look:
+The engine knows workflows, processes and steps, and never an order.  Where to look:
 
 - the pattern's parts: ``scheduler/``, ``agent/``, ``supervisor/``, and ``store/``, the only
   writer of state
 - what an application declares: ``definitions/``; what it calls: ``client/``
-- what is decided, and how: ``rules/`` (pure), ``states.py`` (the legal moves)
-- what travels: ``protocol/`` (formats), ``wire/`` (sending and receiving), ``notify/`` (telling
+- decisions: ``rules/`` (pure), ``states.py`` (the legal moves)
+- messages: ``protocol/`` (formats), ``wire/`` (sending and receiving), ``notify/`` (notifying
   submitters), ``tasks.py`` (Celery's entry points)
-- those who run it: ``checks/``, ``management/``, ``operate/``; and ``desk/``, the operators' desk,
-  an app of its own that may be ignored
+- operation: ``checks/``, ``management/``, ``operate/``; and ``desk/``, the operators' desk, an app
+  of its own that may be left out
 """
 
 from importlib import import_module
@@ -134,8 +134,7 @@ __all__ = [
     "wake",
 ]
 
-#: Imported when they are first asked for: they need the models, which this package is loaded
-#: before.
+#: Imported on first use: they need the models, and this package is loaded before those.
 _LATER = {
     "NewProcess": ("workers.rules.rows", "NewProcess"),
     "NewSink": ("workers.rules.rows", "NewSink"),

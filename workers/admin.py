@@ -1,6 +1,6 @@
-"""Rows that nobody edits by hand, and a plain admin of the engine's where there is no desk.
+"""Read-only admins, and a plain admin of the engine's rows without the desk.
 
-What processes were given and have answered is not shown: it may be personal, and the desk masks it.
+Inputs and results are not shown: they may be personal, and only the desk masks them.
 """
 
 from typing import Any, NoReturn
@@ -13,7 +13,7 @@ from django.http import HttpRequest
 
 from workers.models import Alert, Flow, Hold, Process, Sink, Step
 
-#: What is shown of each row, in its list and on its page.
+#: The fields shown in the list and on the page of each model.
 COLUMNS: dict[type[Model], tuple[str, ...]] = {
     Process: (
         *("id", "subject", "workflow", "version", "state", "outcome"),
@@ -34,7 +34,7 @@ COLUMNS: dict[type[Model], tuple[str, ...]] = {
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
-    """An admin that shows rows and changes none, whatever permissions a user has."""
+    """An admin that shows rows and changes none, whatever the user's permissions."""
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         return False
@@ -56,7 +56,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 
 
 class RowsAdmin(ReadOnlyAdmin):
-    """The newest rows first, without a count of all."""
+    """Lists the newest rows first, without counting all."""
 
     show_full_result_count = False
     ordering = ("-pk",)

@@ -1,4 +1,4 @@
-"""A file by which a probe sees that a long-running process lives.
+"""A file that shows a probe that a long-running process lives.
 
 The process marks it from a thread; `python -m workers.alive ROLE` reads it without the
 application, a database or a broker, so that an outage of those restarts nothing.
@@ -11,19 +11,19 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-#: Names the file; a process without it writes none.
+#: The variable that names the file; without it a process writes none.
 VARIABLE = "SAS_ALIVE_FILE"
 ROLES = ("worker", "beat", "consumer", "watch")
 MARK_SECONDS = 5.0
-#: A file that was marked longer ago is that of a frozen or dead process.
+#: Age of the last mark after which a process counts as frozen or dead.
 SILENT_SECONDS = 20.0
 
 
 def keep(role: str) -> None:
-    """Have a thread mark the file for as long as this process lives; without one, do nothing.
+    """Have a thread mark the file for as long as this process lives; without a file do nothing.
 
-    Ends the process (``SystemExit``) where the file cannot be written.  A frozen process stops
-    marking it; one whose work stands still does not: the engine's duties tell of that.
+    Ends the process (``SystemExit``) if the file cannot be written.  A frozen process stops
+    marking it; one whose work has stopped does not: the engine's duties report that.
     """
     name = os.environ.get(VARIABLE)
     if not name:
@@ -46,7 +46,7 @@ def _mark(path: Path, role: str) -> None:
     while True:
         time.sleep(MARK_SECONDS)
         try:
-            # A full disk takes this, and a reader never meets a file that is half written.
+            # Works on a full disk, and never shows a reader a half-written file.
             os.utime(path)
         except FileNotFoundError:
             with suppress(OSError):
@@ -54,30 +54,30 @@ def _mark(path: Path, role: str) -> None:
 
 
 def problem(role: str, name: str | None, now: float | None = None) -> str:
-    """Return why a process does not count as alive, or nothing; ``now`` is in seconds, UTC."""
+    """Return why a process does not count as alive, or ""; ``now`` is in seconds, UTC."""
     if not name:
         return f"{VARIABLE} must name the file that the process writes. Set it for both."
     try:
         path = Path(name)
         seconds = (time.time() if now is None else now) - path.stat().st_mtime
-        found = path.read_text(encoding="ascii", errors="replace").partition(" ")[0]
+        writer = path.read_text(encoding="ascii", errors="replace").partition(" ")[0]
     except OSError as error:
         return f"{name} cannot be read: {error.strerror}. Is the {role} running?"
-    if found != role:
-        return f"{name} must be written by a {role}, got one of a {found!r}. Give each its own."
+    if writer != role:
+        return f"{name} must be written by a {role}, got one of a {writer!r}. Give each its own."
     if seconds > SILENT_SECONDS:
         return f"The {role} marked {name} {seconds:.0f} s ago: it is frozen or gone."
     return ""
 
 
 def main(words: list[str]) -> int:
-    """Print why a process does not live and return 1; 2 for a wrong call, 0 where it lives."""
+    """Print why a process does not live and return 1; 2 for a wrong call, 0 if it lives."""
     if len(words) != 1 or words[0] not in ROLES:
         sys.stderr.write(f"usage: python -m workers.alive {{{','.join(ROLES)}}}\n")
         return 2
-    if said := problem(words[0], os.environ.get(VARIABLE)):
-        sys.stderr.write(f"{said}\n")
-    return 1 if said else 0
+    if message := problem(words[0], os.environ.get(VARIABLE)):
+        sys.stderr.write(f"{message}\n")
+    return 1 if message else 0
 
 
 if __name__ == "__main__":

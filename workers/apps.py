@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 class WorkersConfig(AppConfig):
     name = "workers"
     verbose_name = _("Workflows")
-    # The migrations have it, whatever the project chooses for its own tables.
+    # As in the migrations, whatever the project chooses for its own tables.
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
@@ -22,19 +22,19 @@ class WorkersConfig(AppConfig):
 
         logs.show_fields_without_handlers()
         post_migrate.connect(beat_schedule.ensure, sender=self)
-        # For an app without the engine: one with it has refused by now, for this and more.
+        # For apps without the engine: those with it have run their own checks by now.
         celeryd_init.connect(_refuse_uninstalled, weak=False)
         beat_init.connect(_refuse_uninstalled, weak=False)
 
 
 def _refuse_uninstalled(**kwargs: Any) -> None:
-    """End a worker or Beat of a project that has installed the engine in no Celery app.
+    """End a worker or Beat of a project that has not installed the engine in any Celery app.
 
-    Where some app has it, one without is another of the project's, and none of our business.
+    If some app has it, an app without it is the project's own affair.
     """
     from celery import current_app
 
     from workers.celery.marker import is_forgotten, missing_in
 
-    if is_forgotten() and (missing := missing_in(current_app)):
-        raise SystemExit(missing)
+    if is_forgotten() and (message := missing_in(current_app)):
+        raise SystemExit(message)

@@ -17,30 +17,30 @@ from django.conf import settings
 
 
 class BadSetting(ValueError):
-    """A ``SAS_*`` setting has a value that cannot be used; says which and what would be."""
+    """A ``SAS_*`` setting has a value that cannot be used; the text says which, and what could."""
 
 
 def variable(name: str) -> str | None:
     """Return an environment variable; an empty one counts as not set.
 
-    ``NAME=`` is how the environment files of Docker and systemd leave a variable out.
+    ``NAME=`` is how environment files of Docker and systemd leave a variable out.
     """
     return os.environ.get(name) or None
 
 
 def given() -> dict[str, Any]:
-    """Return every ``SAS_*`` setting that somebody gave, with its value."""
+    """Return every ``SAS_*`` setting that is set, with its value."""
     names = {*dir(settings), *filter(variable, os.environ)}
     return {name: look_up(name, None) for name in sorted(names) if name.startswith("SAS_")}
 
 
 def look_up(name: str, default: Any) -> Any:
-    """Return a setting's value as it was given: in Django's settings, else in the environment."""
+    """Return a setting's raw value from Django's settings, else from the environment."""
     try:
         return getattr(settings, name)
     except AttributeError:
-        found = variable(name)
-        return default if found is None else found
+        value = variable(name)
+        return default if value is None else value
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Number:
 
 
 class Count(Number):
-    """A numeric setting that is whole, such as of rows or attempts."""
+    """A setting that is a whole number, such as of rows or attempts."""
 
     def read(self, value: Any) -> float:
         """Return ``value`` as a whole number within bounds; raise ``BadSetting`` otherwise."""
@@ -89,7 +89,7 @@ class Count(Number):
         return number
 
 
-#: What a switch understands, in any case.
+#: Values of a switch, in upper or lower case.
 WORDS = {
     **dict.fromkeys(("on", "true", "yes", "1"), True),
     **dict.fromkeys(("off", "false", "no", "0"), False),
@@ -145,11 +145,11 @@ class Url:
         return self.read(look_up(self.name, ""))
 
     def read(self, value: Any) -> str:
-        """Return ``value`` as a URL; raise ``BadSetting`` otherwise, without what may be secret."""
+        """Return ``value`` as a URL; raise ``BadSetting`` otherwise, without quoting secrets."""
         text = str(value or "")
         try:
             parts = urlsplit(text)
-            # The port raises where it is none.
+            # An invalid port raises.
             is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         except ValueError:
             is_url = False
@@ -181,7 +181,7 @@ class Text:
         return self.read(look_up(self.name, ""))
 
     def read(self, value: Any) -> str:
-        """Return ``value`` as a text; raise ``BadSetting`` where it cannot be shown in a line."""
+        """Return ``value`` as a text; raise ``BadSetting`` if it does not fit on a line."""
         text = str(value or "")
         if len(text) > self.longest or not text.isprintable():
             raise BadSetting(
@@ -210,7 +210,7 @@ class Amount:
         return self.read(look_up(self.name, None))
 
     def read(self, value: Any) -> Decimal | None:
-        """Return ``value`` as a sum, None where it is empty; raise ``BadSetting`` otherwise."""
+        """Return ``value`` as a sum, None if empty; raise ``BadSetting`` otherwise."""
         if value is None or value == "":
             return None
         try:
@@ -222,7 +222,7 @@ class Amount:
         return amount
 
 
-#: Days that are never over.
+#: As many days as for ever.
 FOR_GOOD_DAYS = 36_500
 
 

@@ -1,9 +1,9 @@
-"""What can go wrong, as types.
+"""The engine's exceptions.
 
     SASError
     ├── WorkflowError          a definition that cannot work; refused at start-up
     │   ├── UnknownWorkflow    no definition of that name and version in this code
-    │   │   └── UnknownStep    it has no step of that name: one was renamed or removed
+    │   │   └── UnknownStep    no step of that name: it was renamed or removed
     │   └── UnknownAgent       no agent of that name in this code
     ├── StateError             a request that the state forbids
     ├── BadText                a text that cannot be stored, or is too long
@@ -13,12 +13,12 @@
     ├── WebhookRefused         a genuine webhook that cannot be taken
     ├── MessageError           bytes that are no message of ours
     ├── BrokerRefused          the broker did not take a message within its time
-    ├── DeadlinePassed         the time of a claim is over: stop, and say nothing
+    ├── DeadlinePassed         the time of a claim is over: stop, send no reply
     └── Fault                  what an agent answers instead of a result
         ├── Unavailable        service not reached or overloaded: parked, no failure counted
         ├── Transient          may pass: counted, tried again
         ├── Permanent          will not pass: final
-        └── Refused            a business answer, "no": what was done is undone, nobody woken
+        └── Refused            a business answer, "no": what was done is undone, no alert
 
 A lost race is a return value and never an error.  Faults do not cross the broker as
 exceptions: they travel as fields of a reply.
@@ -30,34 +30,34 @@ from typing import Any
 
 from django.db import InterfaceError, OperationalError
 
-#: A host as psycopg lists it where several were tried.
+#: A host as psycopg lists it after trying several.
 _TRIED = re.compile(r"^- host: '([^'\n]*)', port: '?(\d*)", re.MULTILINE)
 
 
 def in_a_line(error: BaseException, longest: int | None = None) -> str:
-    """Return an exception for people: its class, and what it says, if anything."""
-    said = str(error)[:longest]
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    """Return an exception for people: its class, and its text, if any."""
+    text = str(error)[:longest]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 class SASError(Exception):
-    """The root of the tree; never raised itself."""
+    """The base class; never raised itself."""
 
 
 class WorkflowError(SASError):
-    """A workflow or agent is declared in a way that cannot work; says what to change."""
+    """A workflow or agent is declared in a way that cannot work; the text says what to change."""
 
 
 class UnknownWorkflow(WorkflowError):
     """This code has no workflow of that name and version."""
 
     def __init__(self, name: str, version: int | None = None) -> None:
-        wanted = name if version is None else f"{name} version {version}"
-        #: What is unknown, as alerts name it.
+        label = name if version is None else f"{name} version {version}"
+        #: The unknown definition, as alerts name it.
         self.definition = f"workflow:{name}:{version}"
-        #: What an alert says of it, and with what.
+        #: The parameters of its alert.
         self.params = {"says": ["workflow"], "name": name, "version": version}
-        super().__init__(f"No workflow {wanted} is registered. Register it in a workflows module.")
+        super().__init__(f"No workflow {label} is registered. Register it in a workflows module.")
 
 
 class UnknownStep(UnknownWorkflow):
@@ -77,17 +77,17 @@ class UnknownAgent(WorkflowError):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        #: What is unknown, as alerts name it.
+        #: The unknown definition, as alerts name it.
         self.definition = f"agent:{name}"
-        #: What an alert says of it, and with what.
+        #: The parameters of its alert.
         self.params = {"says": ["agent"], "name": name}
         super().__init__(f"No agent {name!r} is registered. Register it in an agents module.")
 
 
 class StateError(SASError):
-    """The state of a process or step forbids what was asked; nothing was changed.
+    """The state of a process or step forbids the request; nothing was changed.
 
-    ``code`` and ``params`` are what is stored of it, for ``rules.refusals`` to render later.
+    ``code`` and ``params`` are stored, for ``rules.refusals`` to render later.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class StateError(SASError):
 
 
 class BadText(SASError, ValueError):
-    """A text is too long, or holds NUL or a lone surrogate: says which; nothing was changed."""
+    """A text is too long, or has NUL or a lone surrogate; nothing was changed."""
 
 
 class BadToken(SASError):
@@ -115,7 +115,7 @@ class NoSecret(SASError):
 
 
 class WebhookRefused(SASError):
-    """A genuine webhook is not taken, now or ever; says why.  Nothing was stored."""
+    """A genuine webhook is not taken, now or ever; the text says why.  Nothing was stored."""
 
 
 class MessageError(SASError):
@@ -125,8 +125,8 @@ class MessageError(SASError):
 class BrokerRefused(SASError):
     """The broker did not take a message within its time; it may or may not have it.
 
-    ``code``: ``away`` (not reached), ``broken`` (the connection, meanwhile), ``silent`` (within the
-    time), or of this message alone ``no_queue``, ``queue_refused`` (it is full) and ``failed``.
+    ``code``: ``away`` (not reached), ``broken`` (connection lost meanwhile), ``silent`` (no answer
+    in time); or, for this message alone, ``no_queue``, ``queue_refused`` (full) and ``failed``.
     """
 
     def __init__(self, message: str, code: str = "away") -> None:
@@ -141,13 +141,13 @@ class DeadlinePassed(SASError):
 class Fault(SASError):
     """An agent's answer when it has no result.
 
-    Its type says what to do next.  Whether the effect happened is another matter: with
-    ``no_effect`` the agent vouches that it did not, and without it may have.  ``status`` is that
-    of the service's answer: an agent vouches for those in its ``proof``.
+    Its type decides what follows.  Whether the effect happened is another matter: with
+    ``no_effect`` the agent vouches that it did not; without, it may have.  ``status`` is the HTTP
+    status of the service's answer: an agent vouches for those in its ``proof``.
     """
 
     kind = "transient"
-    #: Whether raising it vouches for that by itself.
+    #: Whether the type alone vouches for that.
     is_proof = False
 
     def __init__(
@@ -162,9 +162,9 @@ class Fault(SASError):
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
-        #: Seconds the remote service asked to be left alone.
+        #: Seconds after which the remote service asked to be called again.
         self.retry_after = retry_after
-        #: Whether it is proof that nothing happened.
+        #: Whether it proves that nothing happened.
         self.no_effect = self.is_proof if no_effect is None else no_effect
         self.status = status
         #: Calls made before giving up.
@@ -192,22 +192,22 @@ class Permanent(Fault):
 class Refused(Fault):
     """The service refused for a business reason: a declined card, nothing in stock.
 
-    That is the service's own word, so by default it is proof that nothing happened.  What the
-    process has done so far is undone, the submitter is told, and no operator is woken.
+    That is the service's own answer, so by default it proves that nothing happened.  What the
+    process has done so far is undone, the submitter is notified, and operators are not.
     """
 
     kind = "refused"
     is_proof = True
 
 
-#: Raised while the database is away or cannot be written to: nobody's fault, so try again.
+#: Raised while the database is unavailable or cannot be written to: try again later.
 AWAY = (OperationalError, InterfaceError)
-#: After how many seconds to try again.
+#: Seconds before another try.
 RETRY_SECONDS = 5
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception and those behind it, as a traceback shows them."""
+    """Yield an exception and its causes, as a traceback shows them."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -215,23 +215,23 @@ def causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
-#: PostgreSQL's code for a right that a login lacks.
+#: PostgreSQL's code for a missing right.
 NOT_PERMITTED = "42501"
 
 
 def sqlstate(error: BaseException) -> str:
-    """Return PostgreSQL's code of an error that Django raised for it, or nothing."""
+    """Return the PostgreSQL code behind a Django error, or ""."""
     return getattr(error.__cause__, "sqlstate", None) or ""
 
 
 def first_line(error: BaseException) -> str:
-    """Return the beginning of an error's text, for use inside a sentence.
+    """Return the first line of an error's text, for use inside a sentence.
 
-    Of several hosts that were tried, as of a database with a standby, psycopg begins with the last:
-    all are named.
+    If psycopg tried several hosts, as for a database with a standby, the line names only the last:
+    all are added.
     """
-    said = str(error).strip() or type(error).__name__
-    first = said.splitlines()[0].rstrip(".")[:300]
-    # A port that was not given is empty there.
-    hosts = dict.fromkeys(f"{host}:{port or 5432}" for host, port in _TRIED.findall(said))
+    text = str(error).strip() or type(error).__name__
+    first = text.splitlines()[0].rstrip(".")[:300]
+    # A default port is empty there.
+    hosts = dict.fromkeys(f"{host}:{port or 5432}" for host, port in _TRIED.findall(text))
     return f"{first} (tried: {', '.join(hosts)})" if len(hosts) > 1 else first

@@ -1,8 +1,8 @@
-"""Log lines with their fields, for projects that log with ``logging`` as it comes.
+"""Log lines with their fields, for projects that use plain ``logging``.
 
-The engine's records are an event's name, such as ``agent_crashed``; what else they say is their
-``extra``, which ``logging`` shows nobody.  What is logged during a call, by whoever it is, belongs
-to that call.
+The message of an engine's record is the name of an event, such as ``agent_crashed``; its facts are
+in ``extra``, which ``logging`` does not show.  Every line that is logged during an agent's call
+belongs to that call.
 """
 
 import json
@@ -14,15 +14,15 @@ from copy import copy
 from typing import Any
 
 ENGINE = "workers"
-#: What every record has; whatever else an engine's record has was given as ``extra``.
-_OF_EVERY_RECORD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"}
+#: Attributes of every record; all others of an engine's record come from ``extra``.
+_STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"}
 
 _call: ContextVar[dict[str, Any]] = ContextVar("fields of the call")
 
 
 @contextmanager
 def within_call(**fields: Any) -> Iterator[None]:
-    """Have whatever this thread logs in a block belong to a call."""
+    """Attach the fields of a call to whatever this thread logs in a block."""
     token = _call.set(fields)
     try:
         yield
@@ -31,23 +31,23 @@ def within_call(**fields: Any) -> Iterator[None]:
 
 
 def call_fields() -> dict[str, Any]:
-    """Return what the call that this thread makes is: its agent, subject, step, attempt, claim.
+    """Return the fields of this thread's call: its agent, subject, step, attempt and claim.
 
-    Empty: it makes none.
+    Empty: no call is running.
     """
     return dict(_call.get({}))
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
-    """Return a record's fields: those of the call, and an engine's record's own."""
+    """Return a record's fields: those of the call, and for the engine's records their extra."""
     if record.name.partition(".")[0] != ENGINE:
         return call_fields()
-    own = {name: value for name, value in vars(record).items() if name not in _OF_EVERY_RECORD}
-    return {**call_fields(), **own}
+    extra = {name: value for name, value in vars(record).items() if name not in _STANDARD}
+    return {**call_fields(), **extra}
 
 
 class Formatter(logging.Formatter):
-    """Writes what ``logging.Formatter`` writes, with a record's fields behind its message.
+    """Writes what ``logging.Formatter`` writes, with a record's fields after its message.
 
     ``agent_crashed agent=card.hold subject="Rental 1" step=deposit attempt=2 claim=01a2...``
     """
@@ -58,9 +58,9 @@ class Formatter(logging.Formatter):
 
 
 class AddCallFields(logging.Filter):
-    """Gives each record the fields of the call as attributes, for formatters of JSON.
+    """Adds the fields of the call to each record as attributes, for JSON formatters.
 
-    Add it to a handler.  It holds no record back, and replaces no attribute.
+    Add it to a handler.  It drops no record and replaces no attribute.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -71,7 +71,7 @@ class AddCallFields(logging.Filter):
 
 
 class FieldsFormatter(logging.Formatter):
-    """Writes what another formatter writes, with a record's fields behind its message."""
+    """Writes what another formatter writes, with a record's fields after its message."""
 
     def __init__(self, inner: logging.Formatter) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class FieldsFormatter(logging.Formatter):
 
 
 def show_fields_without_handlers() -> None:
-    """Have ``logging``, where a process has no handler, as in a command, show the fields, too."""
+    """Show the fields in processes without a log handler, such as commands."""
     last = logging.lastResort
     if last is not None and last.formatter is None:
         last.setFormatter(Formatter())
@@ -100,7 +100,7 @@ def _with_fields(record: logging.LogRecord) -> logging.LogRecord:
 
 
 def _text(value: Any) -> str:
-    """Return a value as one word, or in quotes: no field can look like another or like a line."""
+    """Return a value as one word, or in quotes: no value can imitate a field or a line."""
     text = str(value)
     is_word = text.isprintable() and not set(text) & set(" \"'=")
     return text if text and is_word else json.dumps(text, ensure_ascii=not text.isprintable())

@@ -26,24 +26,26 @@ A step:
 
 A step whose predecessors settle while its agent has room goes from waiting to processing
 in one statement; the table therefore allows that move.  Undo steps are steps like any
-other; ``compensated`` is where the step goes whose effect they undid.  Not drawn: whoever
-answers late (a callback, an operator) ends a step that is pending or in error; a step whose
-outcome nobody may find out by calling again goes from pending to error; a process that
-begins again from an earlier step takes that step and those after it back to waiting; a skipped step
-that is done again goes back to pending, its process, where it was processed, to processing, and
-what comes after it and has not begun to waiting; and where a success comes after its undo, the undo
-goes back to pending and the process to compensating.
+other; the step whose effect they undo becomes ``compensated``.  Not drawn:
+
+- a late answer, from a callback or an operator, ends a step that is pending or in error
+- a step in doubt that must not be called again goes from pending to error
+- a process that begins again from an earlier step takes that step and its successors back to
+  waiting
+- a skipped step that is done again goes back to pending, a processed process to processing, and
+  successors that have not begun to waiting
+- if a success comes after its undo, the undo goes back to pending and the process to compensating
 """
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
-#: What the actor of everything that people do begins with, in the journal.
+#: Prefix of actors that are people, in the journal.
 PEOPLE = "operator:"
 
 
 class ProcessState(TextChoices):
-    """Where a process, one run of a workflow, stands."""
+    """The state of a process, one run of a workflow."""
 
     PENDING = "pending"
     PROCESSING = "processing"
@@ -55,7 +57,7 @@ class ProcessState(TextChoices):
 
 
 class StepState(TextChoices):
-    """Where a step, one unit of a process, stands."""
+    """The state of a step, one unit of a process."""
 
     WAITING = "waiting"
     PENDING = "pending"
@@ -68,7 +70,7 @@ class StepState(TextChoices):
 
 
 class UndoRequestState(TextChoices):
-    """Where a request for approval stands."""
+    """The state of a request for approval."""
 
     WAITING = "waiting", _("waits for a second person")
     APPROVED = "approved", _("approved")
@@ -76,7 +78,7 @@ class UndoRequestState(TextChoices):
 
 
 class IncidentState(TextChoices):
-    """Where an incident, one cause that operators deal with, stands."""
+    """The state of an incident, one cause that operators deal with."""
 
     OPEN = "open", _("open")
     ACKNOWLEDGED = "acknowledged", _("taken")
@@ -85,7 +87,7 @@ class IncidentState(TextChoices):
 
 
 class BreakerState(TextChoices):
-    """Where the breaker of an agent stands, the better first; what is forced is an operator's."""
+    """The state of an agent's breaker, best first; an operator has set a forced one."""
 
     CLOSED = "closed", _("closed")
     FORCED_CLOSED = "forced_closed", _("forced closed")
@@ -109,7 +111,7 @@ PROCESS_MOVES: frozenset[tuple[str, str]] = frozenset(
         (ProcessState.COMPENSATING, ProcessState.PROCESSING),
         # A skipped step of it is done again.
         (ProcessState.PROCESSED, ProcessState.PROCESSING),
-        # A success came after it was undone: undone once more.
+        # A success came after the undo: undone once more.
         (ProcessState.COMPENSATED, ProcessState.COMPENSATING),
         (ProcessState.CANCELLED, ProcessState.COMPENSATING),
     }
@@ -132,10 +134,10 @@ STEP_MOVES: frozenset[tuple[str, str]] = frozenset(
         (StepState.ERROR, StepState.PENDING),
         (StepState.ERROR, StepState.PROCESSED),
         (StepState.ERROR, StepState.SKIPPED),
-        # An undo that is asked once more; and what was skipped, done again.
+        # An undo that is called once more; a skipped step that is done again.
         (StepState.PROCESSED, StepState.PENDING),
         (StepState.SKIPPED, StepState.PENDING),
-        # What has not begun waits again for a skipped step that is done again.
+        # A successor that has not begun waits again for a skipped step that is done again.
         (StepState.PENDING, StepState.WAITING),
         (StepState.WAITING, StepState.CANCELLED),
         (StepState.PENDING, StepState.CANCELLED),
@@ -157,7 +159,7 @@ FINAL_PROCESS_STATES = frozenset(
 )
 #: A process that has ended does nothing more by itself; from error an operator may bring it back.
 ENDED_PROCESS_STATES = FINAL_PROCESS_STATES | {ProcessState.ERROR}
-#: A live step is one that somebody may have to look for: to claim it, to take it back, to help it.
+#: A live step is one that must be found: to claim it, to take it back, or to fix it.
 LIVE_STEP_STATES = (StepState.PENDING, StepState.PROCESSING, StepState.ERROR)
 #: A settled step lets its successors begin.
 SETTLED_STEP_STATES = frozenset({StepState.PROCESSED, StepState.SKIPPED})

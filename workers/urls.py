@@ -1,4 +1,4 @@
-"""Addresses for services that answer later, and for probes of a machine.
+"""URLs for services that answer later, and for health probes.
 
 ``path("sas/", include("workers.urls"))``.
 """

@@ -51,7 +51,7 @@ def text() -> str:
 ALIASES = {
     "Condition": (
         "Condition = Callable[[Json, Mapping[str, Json]], bool]",
-        "Says of the process input and the results of settled steps whether a step is to be done.",
+        "Decides from the process input and the results of settled steps whether a step is done.",
     ),
     "Json": ("Json = dict[str, Any]", "A JSON object: an input, a request or a result."),
 }

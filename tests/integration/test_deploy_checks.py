@@ -191,7 +191,7 @@ def test_it_looks_at_no_order_that_is_over() -> None:
         )
         cursor.execute("ANALYZE workers_process")
     for steps, index in zip(
-        in_flight._all(), ("process_open_idx", "process_error_idx"), strict=True
+        in_flight._steps_in_flight(), ("process_open_idx", "process_error_idx"), strict=True
     ):
         plan = steps.values_list(*in_flight._COLUMNS).distinct().explain()
         assert index in plan

@@ -350,7 +350,7 @@ MUTANTS = (
     Mutant(
         "the file of another role proves nothing",
         "workers/alive.py",
-        "    if found != role:\n",
+        "    if writer != role:\n",
         "    if False:\n",
         "A dead Beat counts as alive by the file of its worker.",
         ("tests/unit/test_alive.py",),

@@ -25,7 +25,7 @@ MUTANTS = (
     Mutant(
         "a hook acts for apps with the engine alone",
         "workers/celery/installing.py",
-        '        if is_installed(getattr(of, "app", of)):\n',
+        '        if is_installed(getattr(source, "app", source)):\n',
         "        if True:\n",
         "Celery's pytest fixtures, and a second Celery app, are refused as uninstalled.",
         _OF_GUESTS,
@@ -74,7 +74,7 @@ MUTANTS = (
     Mutant(
         "an agent is a plain function of one call",
         "workers/definitions/registry.py",
-        """        checked_values.function(f"Agent {agent.name}", what, getattr(agent, what), "call")\n""",  # noqa: E501
+        """        checked_values.function(f"Agent {agent.name}", method, getattr(agent, method), "call")\n""",  # noqa: E501
         "        pass\n",
         "An async agent fails each of its calls at run time, as transient.",
         ("tests/unit/test_registering.py",),

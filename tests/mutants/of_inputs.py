@@ -83,7 +83,7 @@ MUTANTS = (
     Mutant(
         "a private address is not called",
         _GUARD,
-        "        if not all(map(is_public, found)):\n",
+        "        if not all(map(is_public, addresses)):\n",
         "        if False:\n",
         "A client has us call our own network.",
         _OF_POSTS,

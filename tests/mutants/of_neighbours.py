@@ -43,8 +43,8 @@ MUTANTS = (
     Mutant(
         "a worker asks for its rights",
         "workers/checks/tables.py",
-        "        if is_worker and (said := grants.problem()):",
-        "        if False and (said := grants.problem()):",
+        "        if is_worker and (message := grants.problem()):",
+        "        if False and (message := grants.problem()):",
         "Forgotten grants mute every alarm.",
         ("tests/integration/test_grants.py",),
         POSTGRESQL,

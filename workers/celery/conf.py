@@ -1,4 +1,4 @@
-"""Celery settings that the engine gives a value unless the project has."""
+"""Celery settings for which the engine has its own defaults."""
 
 import os
 from pathlib import Path
@@ -8,18 +8,18 @@ from django.conf import settings
 
 from workers.celery import filesystem_transport
 
-#: Longer than the longest step (600 s) twice over: a message that is being worked on must not be
-#: delivered again merely because it takes long.
+#: More than twice the longest step (600 s): a message must not be delivered again while it is
+#: worked on.
 VISIBILITY_SECONDS = 1260
 DATABASE_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
-#: By Celery's names; "Install the engine into your project" in the documentation says why.
+#: By Celery's names; "Install the engine into your project" in the documentation has the reasons.
 VALUES: dict[str, Any] = {
-    # Celery's own, and a child that dies idle takes no other's work along.
+    # Celery's own, except that a child that dies idle does not stop the others.
     "worker_pool": "workers.celery.prefork:TaskPool",
     "worker_prefetch_multiplier": 1,
-    # Until a child's death is told of; whether it had answered by then the rows say.
+    # Time until a child's death is reported; the rows show whether it had replied.
     "worker_lost_wait": 2.0,
-    # A blip of the broker is no failure: a second delivery finds its claims started.
+    # A short outage of the broker is no failure: a second delivery finds its claims started.
     "worker_cancel_long_running_tasks_on_connection_loss": False,
     "broker_connection_timeout": 3,
     "broker_pool_acquire_timeout": 5,
@@ -34,12 +34,12 @@ AMQP = ("amqp", "amqps", "pyamqp")
 
 
 def fill_in(sender: Any, source: Any, **kwargs: object) -> None:
-    """Receive ``on_after_configure``: give what the project has not given.
+    """Receive ``on_after_configure``: fill in the settings that the project leaves out.
 
     The transport options are filled in one by one.
     """
     for name, value in VALUES.items():
-        if not _is_given(source, sender.namespace, name):
+        if not _is_set(source, sender.namespace, name):
             source[name] = value
     scheme = str(source.broker_url or "amqp://").partition(":")[0]
     options = source.broker_transport_options or {}
@@ -48,7 +48,7 @@ def fill_in(sender: Any, source: Any, **kwargs: object) -> None:
     source["broker_transport_options"] = {**transport_options(scheme), **options}
 
 
-def _is_given(conf: Any, namespace: str | None, name: str) -> bool:
+def _is_set(conf: Any, namespace: str | None, name: str) -> bool:
     # Celery before 5.6 does not find a setting in a namespace by its plain name.
     return conf.value_set_for(name) or (
         bool(namespace) and conf.value_set_for(f"{namespace}_{name.upper()}")
@@ -60,13 +60,13 @@ def _run_folder() -> Path:
 
 
 def transport_options(scheme: str) -> dict[str, Any]:
-    """Return kombu's options by which a broker loses no message and holds nobody up."""
+    """Return kombu's options with which a broker loses no message and blocks no process."""
     if scheme in AMQP:
         return {"confirm_publish": True, "read_timeout": 10, "write_timeout": 10}
     if scheme in REDIS:
         return {
             "visibility_timeout": VISIBILITY_SECONDS,
-            # kombu looks for abandoned messages every 10th time of every 10 s unless told.
+            # kombu's default looks for abandoned messages on every 10th of its rounds of 10 s.
             "unacked_restore_interval": 2,
             "unacked_restore_throttle": 1,
             "socket_timeout": 5,

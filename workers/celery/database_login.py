@@ -12,8 +12,8 @@ from django.db import Error
 from workers.exceptions import AWAY, first_line
 from workers.runtime.db_connections import is_read_only
 
-#: What PostgreSQL, its client and PgBouncer say of a login, a role or a database.  There is no code
-#: before there is a connection; a server that says it in another language is waited for.
+#: Texts of PostgreSQL, its client and PgBouncer about a login, a role or a database.  Without a
+#: connection there is no code; for a server in another language, processes wait.
 _LOGIN = re.compile(
     r"authentication failed|no password supplied|no pg_hba\.conf entry|not permitted to log in"
     r"|permission denied for database|no such (user|database)"
@@ -21,13 +21,12 @@ _LOGIN = re.compile(
 )
 #: SQLite's codes of a file that cannot be opened or written.
 _FILE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
-#: What is said before there is a connection by SQLite and by PostgreSQL's client of an address that
-#: is none.
+#: Texts of SQLite and of PostgreSQL's client about an invalid address.
 _ADDRESS = ("file is not a database", "invalid connection option")
 
 
 def refusal(error: Error) -> str | None:
-    """Return why a database will not let this process work and what to do; None if it may yet."""
+    """Return why a database refuses this process for good, and what to do; None otherwise."""
     message = first_line(error)
     if str(error).startswith(_ADDRESS):
         return (
@@ -39,7 +38,7 @@ def refusal(error: Error) -> str | None:
             f"The database refuses this login: {message}. "
             "Correct DATABASE_URL, or create the role, its password or the database."
         )
-    # The low byte is the code, the others say more of it.
+    # The low byte is the code, the others give details.
     if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF in _FILE:
         return (
             f"The database's file cannot be used: {message}. "
@@ -49,7 +48,7 @@ def refusal(error: Error) -> str | None:
 
 
 def explain(error: Error) -> str | None:
-    """Return why a database cannot be used now and what to do; None where that is not known."""
+    """Return why a database cannot be used now and what to do; None if unknown."""
     if reason := refusal(error):
         return reason
     if not isinstance(error, AWAY):
@@ -57,6 +56,6 @@ def explain(error: Error) -> str | None:
     message = first_line(error)
     if is_read_only(error):
         return f"The database is read-only: {message}. Point DATABASE_URL to the primary."
-    # The server's own word, such as for one that is still starting.
-    does = "refuses the connection" if "FATAL" in str(error) else "does not answer"
-    return f"The database {does}: {message}. Check DATABASE_URL and the server, and try again."
+    # FATAL is the server's own word, such as while it is still starting.
+    verb = "refuses the connection" if "FATAL" in str(error) else "does not answer"
+    return f"The database {verb}: {message}. Check DATABASE_URL and the server, and try again."

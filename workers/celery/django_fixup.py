@@ -1,4 +1,4 @@
-"""Celery's Django fix-up, which closes database connections around every task but the engine's.
+"""Celery's Django fix-up, which here leaves the engine's tasks their database connection.
 
 Celery closes every connection before and after a task, whatever CONN_MAX_AGE says.  That is right
 for a project's own tasks: a connection that was cut off, or that a soft time limit left in the
@@ -15,12 +15,12 @@ from workers.wire.dispatch import TASKS
 
 class WorkerFixup(DjangoWorkerFixup):  # type: ignore[misc]
     def on_task_prerun(self, sender: Any, **kwargs: Any) -> None:
-        """Close connections before a task of the project's."""
+        """Close connections before a task of the project."""
         if not sender.name.startswith(TASKS):
             super().on_task_prerun(sender, **kwargs)
 
     def on_task_postrun(self, sender: Any, **kwargs: Any) -> None:
-        """Close connections after a task of the project's, and caches after every task."""
+        """Close connections after a task of the project, and caches after every task."""
         if not sender.name.startswith(TASKS):
             super().on_task_postrun(sender, **kwargs)
         elif not getattr(sender.request, "is_eager", False):
@@ -28,9 +28,9 @@ class WorkerFixup(DjangoWorkerFixup):  # type: ignore[misc]
 
 
 def replace_in(app: Any) -> None:
-    """Give an app's Django fix-up ours; call it before ``worker_init``, which connects it.
+    """Use our worker fix-up in an app; call it before ``worker_init``, which connects it.
 
-    An app that was made without DJANGO_SETTINGS_MODULE has none, and nothing is changed.
+    An app that was made without DJANGO_SETTINGS_MODULE has no fix-up, and stays unchanged.
     """
     for fixup in app._fixups:
         if isinstance(fixup, DjangoFixup):

@@ -1,6 +1,6 @@
-"""What happens when a worker or Beat starts.
+"""Hooks for the start of a worker or Beat.
 
-What needs the models is imported where it happens: Django is set up by then.
+Modules that need the models are imported inside the hooks: Django is set up by then.
 """
 
 import logging
@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 def refuse_worker(**kwargs: object) -> None:
     """End a worker that cannot work, with the reasons.
 
-    Celery runs Django's checks when it starts, too, and ignores what they find.  Workers of a
-    test, in a thread, do not send this signal: what they have is the test's.
+    Celery itself runs Django's checks at the start, and ignores their errors.  A test's workers,
+    in threads, do not send this signal: the test decides what they have.
     """
     _refuse(waits=True, is_worker=True)
 
@@ -32,7 +32,7 @@ def refuse_worker(**kwargs: object) -> None:
 def refuse_beat(**kwargs: object) -> None:
     """End a Beat that cannot work, with the reasons.
 
-    This signal is the last before Beat reads its schedule from the database, and others send it.
+    This signal is the last before Beat reads its schedule from the database; others send it, too.
     """
     if _is_beat():
         _refuse(waits=False, is_worker=False)
@@ -51,14 +51,14 @@ def _is_beat() -> bool:
 
 
 def look_at_broker(sender: Any, **kwargs: object) -> None:
-    """End a Beat that the broker does not let in, with the reason."""
+    """End a Beat whose login the broker refuses, with the reason."""
     from workers.celery.starting import refuse_broker
 
     refuse_broker(sender.app)
 
 
 def say_whose(sender: Any, **kwargs: object) -> None:
-    """Have what Beat sends say whose it is, as what the engine sends itself does."""
+    """Mark Beat's messages with this installation's id, as the engine marks its own."""
     from workers.wire.installation import HEADER, own_id
 
     def add(headers: dict[str, Any], sender: str = "", **kwargs: object) -> None:
@@ -69,7 +69,7 @@ def say_whose(sender: Any, **kwargs: object) -> None:
 
 
 def drop_future_runs(sender: Any, **kwargs: object) -> None:
-    """Have Beat not wait for a date that a clock which was set back since has given it."""
+    """Drop Beat's dates in the future, left by a clock that was set back since."""
     from django_celery_beat.schedulers import DatabaseScheduler
 
     from workers.supervisor.beat_schedule import drop_future_runs
@@ -79,10 +79,10 @@ def drop_future_runs(sender: Any, **kwargs: object) -> None:
 
 
 def end_at_once(sender: Any, **kwargs: object) -> None:
-    """Have SIGTERM and Ctrl-C end Beat wherever it is, and its connection only after that.
+    """Have SIGTERM and Ctrl-C end Beat at once, and close its connection only after that.
 
     Celery's own handler closes the connection itself, in the middle of a publication: it then
-    waits for ever for a lock that this publication holds.  Beat keeps its schedule as it ends.
+    waits for ever for a lock that the publication holds.  Beat saves its schedule as it ends.
     """
 
     def end(_signum: int, _frame: object) -> None:
@@ -92,14 +92,14 @@ def end_at_once(sender: Any, **kwargs: object) -> None:
 
 
 def mark_alive(instance: Any, **kwargs: object) -> None:
-    """Have a worker or Beat mark the file that its probe reads, where one is named."""
+    """Have a worker or Beat mark the file that its probe reads, if one is set."""
     from workers import alive
 
     alive.keep("beat" if instance is None else "worker")
 
 
 def name_run(instance: Any, **kwargs: object) -> None:
-    """Give this run of a worker a name, and with it the worker, unless ``-n`` has."""
+    """Name this run of a worker, and the worker after it unless ``-n`` does."""
     from workers.runtime.worker_identity import begin_run, node_name
 
     # Before its pool starts: the children inherit it.
@@ -109,7 +109,7 @@ def name_run(instance: Any, **kwargs: object) -> None:
 
 
 def add_steps(instance: Any, **kwargs: object) -> None:
-    """Have a worker notice a dead Beat and dead children, and end without using up attempts."""
+    """Have a worker notice a dead Beat and dead children, and stop without using up attempts."""
     from workers.agent.dead_children import on_failure
     from workers.agent.graceful_shutdown import OrderlyEnd
     from workers.agent.presence import Presence
@@ -124,26 +124,26 @@ def add_steps(instance: Any, **kwargs: object) -> None:
 
 
 def keep_connections(instance: Any, **kwargs: object) -> None:
-    """Have the engine's tasks keep their database connection, and no others."""
+    """Have the engine's tasks, and only those, keep their database connection."""
     from workers.celery import django_fixup
 
     django_fixup.replace_in(instance.app)
 
 
 def look_at_pool(instance: Any, **kwargs: object) -> None:
-    """Say what a pool other than prefork cannot do; by now logging is set up."""
+    """Warn what a pool other than prefork cannot do; logging is set up by now."""
     pools.warn_of_pool(instance.pool_cls)
 
 
 def outlive_want_of_memory(instance: Any, **kwargs: object) -> None:
-    """Have a worker outlive a task that raises MemoryError, the project's own, too."""
+    """Have a worker survive any task that raises MemoryError, including the project's own."""
     from workers.celery import requests
 
     requests.mend(instance.app.tasks)
 
 
 def show_fields(logger: logging.Logger, **kwargs: object) -> None:
-    """Have the log that Celery sets up show the fields of the engine's lines.
+    """Have Celery's log show the fields of the engine's lines.
 
     A handler of the project's own keeps its formatter.
     """
@@ -155,7 +155,7 @@ def show_fields(logger: logging.Logger, **kwargs: object) -> None:
 def watch_commits(**kwargs: object) -> None:
     """Have a child of the pool look for lost commits whenever it connects to the database.
 
-    After a failover everybody connects anew, and claims before the next sweep.
+    After a failover every process reconnects, and claims before the next sweep.
     """
     connection_created.connect(_look_for_lost_commits, weak=False)
 
@@ -168,25 +168,25 @@ def _look_for_lost_commits(connection: Any, **kwargs: object) -> None:
     try:
         lost_commits.look()
     except Exception:
-        # The sweep looks, too, and says what it met.
+        # The sweep looks, too, and reports its error.
         log.warning("commits_unwatched", exc_info=True)
 
 
 def tell_no_neighbours(sender: Any, **kwargs: object) -> None:
-    """Leave out what workers say to each other where none listens: without remote control.
+    """Switch off messages between workers if remote control is off: then none listens.
 
-    Celery asks the other workers at the start which tasks were revoked, which takes a second.  Then
-    it tells them every 2 s that it lives, and waits until the broker has confirmed it: in a
-    broker's alarm a worker would take no message, and not hear SIGTERM.
+    At the start Celery asks the other workers for revoked tasks, which takes a second.  Then it
+    sends them a heartbeat every 2 s and waits for the broker's confirmation: during a broker's
+    alarm the worker would take no message, and not react to SIGTERM.
     """
     if not sender.app.conf.worker_enable_remote_control:
-        # Its steps have not been made yet.
+        # Before its steps are created.
         for name in ("without_mingle", "without_gossip", "without_heartbeat"):
             sender.options[name] = True
 
 
 def look_at_broker_and_queues(instance: Any, **kwargs: object) -> None:
-    """End a worker that the broker does not let in, or whose queues are of another kind."""
+    """End a worker whose login the broker refuses, or whose queues are declared otherwise."""
     from workers.celery.starting import refuse_broker
 
     refuse_broker(instance.app, list(instance.app.amqp.queues.consume_from))
@@ -218,9 +218,9 @@ def name_neighbours(instance: Any, **kwargs: object) -> None:
 
 
 def give_calls_time(instance: Any, **kwargs: object) -> None:
-    """Have SIGQUIT, too, let calls end for a while in a worker that serves a queue of the engine's.
+    """Have SIGQUIT, too, give calls time to end in a worker that serves one of the engine's queues.
 
-    A time that the project has given stays.
+    A time that the project has set stays.
     """
     from workers.celery.queues import ENGINE_QUEUES, agent_queues
     from workers.conf import sas

@@ -20,13 +20,13 @@ from workers.celery import hooks
 from workers.celery.conf import fill_in
 from workers.celery.marker import AMQP, is_installed, note_installed
 
-#: By their names: kombu imports them, and what they need, when one is first connected to.
+#: By name: kombu imports a transport, and what it needs, at the first connection.
 TRANSPORTS = {
     "filesystem": "workers.celery.filesystem_transport:Transport",
     "redis": "workers.celery.redis_transport:Transport",
     "rediss": "workers.celery.redis_transport:Transport",
 }
-#: What happens when a worker or Beat starts, in this order.
+#: Hooks for the start of a worker or Beat, in this order.
 HOOKS: tuple[tuple[Any, Callable[..., None]], ...] = (
     (celeryd_init, hooks.refuse_worker),
     (import_modules, hooks.refuse_beat),
@@ -54,11 +54,11 @@ def install(app: Celery) -> None:
     From then on plain ``celery worker`` and ``celery beat`` of this app keep the engine's
     promises: a worker serves the engine's queues and every agent's, ends without using up
     attempts, covers a dead Beat, notices dead children, and refuses to start with settings that
-    orders cannot rely on.  Settings that the project has not given get the engine's values
-    (see "Install the engine into your project" in the documentation); those it has given stay as
-    they are, and the system checks say which do not fit.
+    orders cannot rely on.  Settings that the project leaves out get the engine's values
+    (see "Install the engine into your project" in the documentation); its own stay as they are,
+    and the system checks report those that do not fit.
 
-    Installing twice is once.  Raises RuntimeError for an app that has been used already.
+    Installing again does nothing.  Raises RuntimeError for an app that has been used already.
     """
     if is_installed(app):
         return
@@ -68,7 +68,7 @@ def install(app: Celery) -> None:
         )
     app.amqp_cls = AMQP
     note_installed(app)
-    # At once: kombu keeps what it has resolved.
+    # At once: kombu caches the transports that it resolves.
     TRANSPORT_ALIASES.update(TRANSPORTS)
     app.on_after_configure.connect(fill_in, sender=app, weak=False)
     if getattr(app, "configured", False):
@@ -84,15 +84,15 @@ def install(app: Celery) -> None:
 def _for_installed(hook: Callable[..., None]) -> Callable[..., None]:
     """Return a receiver that calls a hook for apps with the engine, and ignores all others.
 
-    Celery's signals are the process's: a test's app, or a second one of the project's, sends the
-    same ones.  Made once for each hook, so that installing in two apps connects it once.
+    Celery's signals belong to the process: a test's app, or a second one of the project, sends
+    the same ones.  Created once for each hook, so that two installed apps connect it once.
     """
 
     @wraps(hook)
     def receive(sender: Any = None, instance: Any = None, **kwargs: Any) -> None:
-        # An app itself, Beat's service, or with a worker's name the worker.
-        of = instance or sender
-        if is_installed(getattr(of, "app", of)):
+        # An app, Beat's service, or a worker, whose name is then the sender.
+        source = instance or sender
+        if is_installed(getattr(source, "app", source)):
             hook(sender=sender, instance=instance, **kwargs)
 
     return receive

@@ -3,14 +3,14 @@
 from typing import Any
 from weakref import WeakSet
 
-#: By its name: the queues are asked for when Django is set up, and cannot be imported before.
+#: By name: the queues cannot be imported before Django is set up.
 AMQP = "workers.celery.queues:AMQP"
 MISSING = (
     "The Celery app {name!r} does not have the engine installed. Add "
     "`from workers.celery import install` and `install(app)` to the module that makes it, after "
     "`app.config_from_object(...)`, and import that app in the project's `__init__.py`."
 )
-#: The apps of this process that have it.
+#: The apps of this process with the engine.
 _apps: WeakSet[Any] = WeakSet()
 
 
@@ -20,7 +20,7 @@ def note_installed(app: Any) -> None:
 
 
 def is_forgotten() -> bool:
-    """Say whether no app of this process has the engine: nobody has called ``install``."""
+    """Say whether no app of this process has the engine: ``install`` was never called."""
     return not _apps
 
 
@@ -30,5 +30,5 @@ def is_installed(app: Any) -> bool:
 
 
 def missing_in(app: Any) -> str | None:
-    """Return the sentence that says what an app lacks; None: nothing."""
+    """Return the error for an app without the engine; None: the app has it."""
     return None if is_installed(app) else MISSING.format(name=app.main or "default")

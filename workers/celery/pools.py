@@ -1,4 +1,4 @@
-"""Says at a worker's start what its pool cannot do."""
+"""Warn at a worker's start what its pool cannot do."""
 
 import logging
 from typing import Any
@@ -11,8 +11,8 @@ log = logging.getLogger(__name__)
 def warn_of_pool(pool_cls: type[Any]) -> bool:
     """Log a warning when calls run past complete-by cannot be stopped in this pool.
 
-    Returns whether they can.  The worker goes on: the guard around each call still keeps a
-    late one silent.
+    Returns whether they can.  The worker goes on: the guard around each call still suppresses
+    late replies.
     """
     if issubclass(pool_cls, TaskPool):
         return True

@@ -1,11 +1,11 @@
-"""Celery's prefork pool, mended where a child that dies idle would end the work of its worker.
+"""Celery's prefork pool, fixed where a child that dies idle would block its worker.
 
-Where a transport has no event loop (files), the children of a pool share one pipe, and billiard 4
-has an idle child wait for its next job with the pipe's lock in its hands.  Killed then, by the
-kernel for want of memory or by an operator, it takes the lock along: no child is given a job any
-more, and the worker lives on and does nothing.  Here a child takes the lock once there is a job,
-for as long as it reads it.  What is left are the microseconds in which a child reads a job or
-writes a result.
+With a transport without an event loop (files), the children of a pool share one pipe, and in
+billiard 4 an idle child holds the pipe's lock while it waits for a job.  If it is killed then, by
+the kernel for lack of memory or by an operator, the lock stays locked: no child gets a job any
+more, and the worker lives on and does nothing.  Here a child takes the lock only when there is a
+job, and only while it reads it.  What remains are the microseconds in which a child reads a job
+or writes a result.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ class Child(pool.Worker):
             if not conn._reader.poll(timeout):
                 return False, None
             with conn._rlock:
-                # Others were woken by the same job, and one of them may have it.
+                # The same job woke other children, and one of them may have it.
                 if not conn._reader.poll(0):
                     return False, None
                 return True, conn._reader.recv()

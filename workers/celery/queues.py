@@ -1,10 +1,10 @@
-"""The queues: the project's, the engine's, and those of the agents that the code has.
+"""The queues: the project's, the engine's, and the agents'.
 
-Agents are known only when Django is set up, which is after the settings: Celery asks for its
-queues when a worker starts or a first message leaves, and gets them then.
+Agents are known only once Django is set up, later than the settings: Celery gets its queues when a
+worker starts or the first message is sent.
 
 Each is declared as a classic queue: Celery's prefetch is for all queues of a worker together,
-which a quorum queue refuses, and a RabbitMQ virtual host may make quorum queues by default.
+which a quorum queue refuses, and a RabbitMQ virtual host may create quorum queues by default.
 """
 
 from contextlib import suppress
@@ -30,9 +30,9 @@ PRECONDITION_FAILED = 406
 
 
 def agent_queues() -> list[str]:
-    """Return the name of every queue that some agent is called through, the usual one first."""
+    """Return the names of the queues of all agents, the default queue first."""
     if not apps.models_ready:
-        # A command of Celery's that starts no worker: `celery purge`, `celery inspect`.
+        # A Celery command that starts no worker: `celery purge`, `celery inspect`.
         django.setup()
     names = {agent.queue for agent in registry.agents()} - {DEFAULT_QUEUE}
     return [DEFAULT_QUEUE, *sorted(names)]
@@ -45,7 +45,7 @@ def _as_classic(queue: Queue) -> Queue:
 
 
 class Queues(amqp.Queues):
-    """Celery's own, which makes classic queues of all, those it meets first with ``-Q`` too."""
+    """Celery's own, with every queue a classic one, including those named only by ``-Q``."""
 
     def add(self, queue: Any, **kwargs: Any) -> Any:
         return super().add(_as_classic(queue) if isinstance(queue, Queue) else queue, **kwargs)
@@ -56,7 +56,7 @@ class AMQP(amqp.AMQP):
 
     queues_cls = Queues
 
-    def Queues(  # noqa: N802 (Celery's name; it passes None, too)
+    def Queues(  # noqa: N802 (Celery's name; it may pass None)
         self, queues: Any, *args: Any, **kwargs: Any
     ) -> Any:
         all_queues = super().Queues(queues, *args, **kwargs)
@@ -67,7 +67,7 @@ class AMQP(amqp.AMQP):
 
 
 def declared_otherwise(connection: Any, queue: Queue) -> str | None:
-    """Declare a queue; return what the broker says where one exists that differs, else None."""
+    """Declare a queue; return the broker's error if it exists and differs, else None."""
     channel = connection.channel()
     try:
         queue(channel).queue_declare()
@@ -75,14 +75,14 @@ def declared_otherwise(connection: Any, queue: Queue) -> str | None:
         if getattr(refusal, "reply_code", None) == PRECONDITION_FAILED:
             return str(getattr(refusal, "reply_text", refusal))
     finally:
-        # A refusal has closed it.
+        # An error has closed the channel.
         with suppress(Exception):
             channel.close()
     return None
 
 
 def remedy_of(name: str) -> str:
-    """Say what to do about a queue that exists and differs."""
+    """Return what to do about a queue that exists and differs."""
     return (
         f"Stop the workers, delete the queue (`rabbitmqctl delete_queue {name} -p VHOST`) and "
         "start them again: it is made anew, and what its messages asked for is found in the rows. "

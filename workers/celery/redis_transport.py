@@ -1,15 +1,15 @@
-"""kombu's Redis transport, mended where a lost broker would end the worker.
+"""kombu's Redis transport, fixed where a lost broker would end the worker.
 
-When the connection breaks, Celery 5.7 first collects it, which forgets the connection's
-parameters, and then closes its channels, which would give unacknowledged messages back to
-the broker and fails for want of those parameters with an AttributeError that nobody
-expects.  It is told as the lost connection that it is; Celery then reconnects.  The messages
-come back after their visibility timeout, and their rows do not wait for them.
+When the connection breaks, Celery 5.7 first collects it, which drops the connection's
+parameters, and then closes its channels, which would return unacknowledged messages to the
+broker and fails without those parameters with an AttributeError that is caught nowhere.  Here
+it becomes a connection error, and Celery reconnects.  The messages come back after their
+visibility timeout, and their rows do not wait for them.
 
-A server that is demoted, as in a failover by Sentinel, answers and cannot serve: it refuses the
-reads that wait ("UNBLOCKED") and every write ("READONLY").  kombu takes the one for an error that
-nobody expects, which ends the worker, and the other for one of its channel.  Both are a lost
-connection here: the worker connects again until the address leads to a primary.
+A demoted server, as in a failover by Sentinel, answers and cannot serve: it refuses blocked reads
+("UNBLOCKED") and every write ("READONLY").  kombu does not catch the first, which ends the worker,
+and takes the second for an error of its channel.  Both are a lost connection here: the worker
+reconnects until the address leads to a primary.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from typing import Any
 from kombu.transport import redis
 from redis import exceptions
 
-#: What a server says that cannot serve for the time being, whatever it is asked.
+#: Errors of a server that cannot serve any command for the time being.
 _CANNOT_SERVE = (
     *(exceptions.ReadOnlyError, exceptions.MasterDownError, exceptions.ClusterDownError),
 )
@@ -27,7 +27,7 @@ _CANNOT_SERVE = (
 
 @contextmanager
 def _lost_if_refused() -> Iterator[None]:
-    """Tell of a read that the server refuses as of a lost connection."""
+    """Turn a read that the server refuses into a lost connection."""
     try:
         yield
     except exceptions.ResponseError as error:

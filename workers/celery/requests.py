@@ -10,13 +10,13 @@ from typing import Any
 from billiard.einfo import ExceptionInfo
 from celery.worker import request
 
-#: By its name, as Celery has it for every task that does not choose another.
+#: By name, Celery's default for every task.
 OF_CELERY = "celery.worker.request:Request"
 MENDED = "workers.celery.requests:Request"
 
 
 class OutOfMemory(RuntimeError):
-    """A task needed more memory than available."""
+    """A task needed more memory than was available."""
 
 
 class Request(request.Request):
@@ -38,7 +38,7 @@ def _as_failure(message: str, original: Any) -> ExceptionInfo:
 
 
 def mend(tasks: Any) -> None:
-    """Have every task use the mended request, unless it has chosen one itself."""
+    """Have every task use the fixed request, unless it has chosen one itself."""
     for task in tasks.values():
         if task.Request == OF_CELERY:
             task.Request = MENDED

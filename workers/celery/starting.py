@@ -28,11 +28,10 @@ def problems(*, waits: bool = True, is_worker: bool = False) -> Iterable[str]:
 
 
 def refuse_broker(app: Any, queues: Iterable[str] = ()) -> None:
-    """End a worker or Beat, with the reason, that the broker does not let in.
+    """End a worker or Beat whose login the broker refuses, with the reason.
 
-    So does a queue that exists and was declared otherwise, on which Celery would end, too, or
-    begin again and again.  One connection, closed afterwards; a broker that is away is waited
-    for as ever.
+    Also for a queue that exists and is declared otherwise, on which Celery would end, too, or
+    restart for ever.  Uses one connection and closes it; an unavailable broker is no reason.
     """
     with app.connection_for_write() as connection:
         try:

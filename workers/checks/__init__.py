@@ -1,6 +1,6 @@
 """System checks: wrong settings and unworkable definitions are refused at start-up.
 
-``manage.py check`` also looks for orders in flight that need code which is gone.
+``manage.py check`` also looks for orders in flight that need code which is missing.
 """
 
 from django.core.checks import register

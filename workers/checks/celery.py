@@ -1,6 +1,6 @@
-"""Celery settings by which messages, and with them attempts, would be lost or doubled.
+"""Celery settings that would lose or double messages, and attempts with them.
 
-They are read from the Celery app itself: whatever was set where, this is what holds.
+They are read from the Celery app itself: its values count, wherever they were set.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,23 +17,23 @@ from workers.definitions import registry
 from workers.exceptions import WorkflowError
 from workers.wire.dispatch import HARD_LIMIT_MARGIN_SECONDS, TASKS
 
-#: By the beginning of the broker's URL.
+#: Schemes of broker URLs without a server.
 EMBEDDED = ("filesystem", "memory")
-#: kombu's own, where none is set.
+#: kombu's default.
 DEFAULT_VISIBILITY_SECONDS = 3600
 
 
 def check_celery(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Refuse or warn of Celery settings that orders cannot rely on."""
+    """Refuse Celery settings that orders cannot rely on, or warn about them."""
     conf = current_app.conf
     return [
-        *_refused(conf),
-        *_warned_of(conf),
+        *_errors(conf),
+        *_warnings(conf),
         *_transport(_scheme(conf), conf.broker_transport_options or {}),
     ]
 
 
-def _refused(conf: Any) -> Iterable[CheckMessage]:
+def _errors(conf: Any) -> Iterable[CheckMessage]:
     if missing := missing_in(current_app):
         yield Error(missing, id="workers.E022")
     if not {"json", "application/json"} & set(map(str, conf.accept_content)):
@@ -44,7 +44,7 @@ def _refused(conf: Any) -> Iterable[CheckMessage]:
         )
 
 
-def _warned_of(conf: Any) -> Iterable[CheckMessage]:
+def _warnings(conf: Any) -> Iterable[CheckMessage]:
     formats = {*map(str, conf.accept_content)} - {"json", "application/json"}
     if formats:
         yield Warning(
@@ -56,8 +56,8 @@ def _warned_of(conf: Any) -> Iterable[CheckMessage]:
     if conf.task_always_eager:
         yield Warning(
             "Celery's task_always_eager is on.",
-            hint="Switch it off outside tests: agents would run inside whoever sends, without a "
-            "deadline. In tests use workers.testing.",
+            hint="Switch it off outside tests: agents would run inside the sending process, "
+            "without a deadline. In tests use workers.testing.",
             id="workers.W001",
         )
     if conf.result_backend:
@@ -81,7 +81,7 @@ def _warned_of(conf: Any) -> Iterable[CheckMessage]:
             "one is idle.",
             id="workers.W004",
         )
-    if limited := _limited(conf):
+    if limited := _limited_tasks(conf):
         yield Warning(
             f"Celery limits the rate of the engine's tasks: {', '.join(limited)}.",
             hint="Leave workers.* out of task_annotations, and task_default_rate_limit out: orders "
@@ -104,11 +104,11 @@ def _warned_of(conf: Any) -> Iterable[CheckMessage]:
         )
 
 
-def _limited(conf: Any) -> list[str]:
-    """Return those of the engine's tasks that the project's settings limit in their rate."""
+def _limited_tasks(conf: Any) -> list[str]:
+    """Return the engine's tasks whose rate the project's settings limit."""
     if not (conf.task_annotations or conf.task_default_rate_limit):
         return []
-    # Outside a worker nobody has imported them, and annotations are the tasks' own by then.
+    # Outside a worker they are not imported yet; once they are, annotations are applied to them.
     current_app.loader.import_task_module("workers.tasks")
     tasks = current_app.tasks
     return sorted(name for name in tasks if name.startswith(TASKS) and tasks[name].rate_limit)
@@ -131,11 +131,11 @@ def _transport(scheme: str, options: dict[str, Any]) -> Iterable[CheckMessage]:
             "hangs holds its callers for minutes.",
             id="workers.W008",
         )
-    visible = options.get("visibility_timeout", DEFAULT_VISIBILITY_SECONDS)
+    visibility = options.get("visibility_timeout", DEFAULT_VISIBILITY_SECONDS)
     longest = longest_call_seconds()
-    if visible <= longest:
+    if visibility <= longest:
         yield Error(
-            f"Redis delivers a message again after {visible:g} s, and a call may take "
+            f"Redis delivers a message again after {visibility:g} s, and a call may take "
             f"{longest:g} s.",
             hint='Set broker_transport_options["visibility_timeout"] to more than that, twice as '
             "much for example; the shortest of all applications that share the database counts.",
@@ -144,16 +144,16 @@ def _transport(scheme: str, options: dict[str, Any]) -> Iterable[CheckMessage]:
 
 
 def longest_call_seconds() -> float:
-    """Return the longest time the code's workflows give one call, to the end of its process."""
+    """Return the longest time that the code's workflows give a call, until its child is killed."""
     try:
         declared = [
             spec.timeout_seconds for workflow in registry.workflows() for spec in workflow.steps
         ]
-        usual = sas.step_timeout_seconds
+        default = sas.step_timeout_seconds
     except (BadSetting, WorkflowError):
         # workers.E001 or workers.E003 says so.
         return 0
-    return max([usual, *(seconds for seconds in declared if seconds)]) + HARD_LIMIT_MARGIN_SECONDS
+    return max([default, *(seconds for seconds in declared if seconds)]) + HARD_LIMIT_MARGIN_SECONDS
 
 
 def _scheme(conf: Any) -> str:

@@ -1,4 +1,4 @@
-"""Database settings under which the store's statements do not hold what they promise."""
+"""Database settings under which the store's statements break their promises."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,11 +13,11 @@ READ_COMMITTED = 2
 
 
 def check_databases(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Refuse or warn of database settings that orders cannot rely on; asks no server."""
+    """Refuse database settings that orders cannot rely on, or warn; connect to no server."""
     config = connection.settings_dict
     options = config.get("OPTIONS") or {}
-    messages = list(_of_vendor(connection.vendor, options))
-    messages += _of_routers()
+    messages = list(_check_vendor(connection.vendor, options))
+    messages += _check_routers()
     if not settings.USE_TZ:
         messages.append(
             Error(
@@ -30,18 +30,20 @@ def check_databases(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
     return messages
 
 
-def _of_routers() -> Iterable[CheckMessage]:
+def _check_routers() -> Iterable[CheckMessage]:
     labels = [app.label for app in our_apps()]
     models = [model for app in our_apps() for model in app.get_models()]
     aliases = {
         find(model) for model in models for find in (router.db_for_write, router.db_for_read)
     }
-    away = next((alias for alias in sorted(aliases) if alias != DEFAULT_DB_ALIAS), None)
-    if away is None and all(router.allow_migrate_model(DEFAULT_DB_ALIAS, one) for one in models):
+    other = next((alias for alias in sorted(aliases) if alias != DEFAULT_DB_ALIAS), None)
+    if other is None and all(
+        router.allow_migrate_model(DEFAULT_DB_ALIAS, model) for model in models
+    ):
         return
     yield Error(
         f"A database router takes tables of {' and '.join(labels)} away from the default database"
-        + (f", to {away!r}." if away else ": it does not let them be made there."),
+        + (f", to {other!r}." if other else ": it does not let them be made there."),
         hint=f"Leave {' and '.join(labels)} to the default database, reading included: what the "
         "engine does is one transaction with what agents and submitters write, and it decides "
         "on what it reads.",
@@ -49,18 +51,18 @@ def _of_routers() -> Iterable[CheckMessage]:
     )
 
 
-#: What Django calls otherwise than whoever uses it.
-_OTHERS = {"mysql": "MySQL or MariaDB", "oracle": "Oracle"}
+#: Names of databases that differ from Django's.
+_NAMES = {"mysql": "MySQL or MariaDB", "oracle": "Oracle"}
 
 
-def _of_vendor(vendor: str, options: dict[str, Any]) -> Iterable[CheckMessage]:
+def _check_vendor(vendor: str, options: dict[str, Any]) -> Iterable[CheckMessage]:
     if vendor == "sqlite":
-        return _of_sqlite(options)
+        return _check_sqlite(options)
     if vendor == "postgresql":
-        return _of_postgres(options)
+        return _check_postgres(options)
     return [
         Error(
-            f"The database is {_OTHERS.get(vendor, vendor)}.",
+            f"The database is {_NAMES.get(vendor, vendor)}.",
             hint="Use PostgreSQL, or SQLite for development: the store skips locked rows, which "
             "no other one does in its way.",
             id="workers.E012",
@@ -68,7 +70,7 @@ def _of_vendor(vendor: str, options: dict[str, Any]) -> Iterable[CheckMessage]:
     ]
 
 
-def _of_sqlite(options: dict[str, Any]) -> Iterable[CheckMessage]:
+def _check_sqlite(options: dict[str, Any]) -> Iterable[CheckMessage]:
     if str(options.get("transaction_mode", "")).upper() not in ("IMMEDIATE", "EXCLUSIVE"):
         yield Error(
             "SQLite's transactions do not begin with their lock.",
@@ -85,7 +87,7 @@ def _of_sqlite(options: dict[str, Any]) -> Iterable[CheckMessage]:
         )
 
 
-def _of_postgres(options: dict[str, Any]) -> Iterable[CheckMessage]:
+def _check_postgres(options: dict[str, Any]) -> Iterable[CheckMessage]:
     level = options.get("isolation_level")
     if level is not None and int(level) != READ_COMMITTED:
         yield Error(

@@ -1,4 +1,4 @@
-"""Workflows and agents that are declared in a way that cannot work."""
+"""Declarations of workflows and agents that cannot work."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,26 +13,26 @@ from workers.exceptions import WorkflowError
 
 
 def check_definitions(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Refuse workflows that name agents which do not exist."""
+    """Refuse workflows whose agents do not exist or do not fit, and agents without a probe."""
     try:
         registry.discover()
     except WorkflowError as error:
         return [Error(str(error), id="workers.E003")]
-    known = {agent.name for agent in registry.agents()}
+    agents = {agent.name for agent in registry.agents()}
     return [
-        *_unknown_agents(known),
-        *_unsafe_repetitions(known),
-        *_unaskable_agents(),
-        *_undone_for_little(),
+        *_unknown_agents(agents),
+        *_unsafe_repetitions(agents),
+        *_agents_without_probe(),
+        *_undone_for_an_optional_step(),
     ]
 
 
 def check_key_retention(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Warn of agents that leave open how long their service remembers a key."""
+    """Warn about agents that do not say how long their service remembers a key."""
     try:
         registry.discover()
     except WorkflowError:
-        # Named by check_definitions.
+        # check_definitions reports it.
         return []
     return [
         Warning(
@@ -45,19 +45,19 @@ def check_key_retention(app_configs: Sequence[Any] | None, **kwargs: Any) -> lis
         )
         for agent in registry.agents()
         if agent.effect == Effect.IDEMPOTENT
-        # A local agent's effect is in the transaction of its reply, a task's in code of its own.
+        # A local agent's effect is in the transaction of its reply, a task's in its own code.
         and not (agent.is_local or isinstance(agent, TaskAgent))
         and not _says_key_retention(type(agent))
     ]
 
 
-def _says_key_retention(kind: type[Agent]) -> bool:
-    below = kind.__mro__[: kind.__mro__.index(Agent)]
-    return any("key_retention_seconds" in vars(one) for one in below)
+def _says_key_retention(cls: type[Agent]) -> bool:
+    subclasses = cls.__mro__[: cls.__mro__.index(Agent)]
+    return any("key_retention_seconds" in vars(subclass) for subclass in subclasses)
 
 
-def _undone_for_little() -> list[CheckMessage]:
-    """Warn where a deadline can undo what is done while an optional step is waited for."""
+def _undone_for_an_optional_step() -> list[CheckMessage]:
+    """Warn about workflows that a deadline can undo while only an optional step is missing."""
     return [
         Warning(
             f"Workflow {workflow.name} version {workflow.version} is undone at its deadline, even "
@@ -83,9 +83,9 @@ def _is_undone_at_its_deadline(workflow: Workflow) -> bool:
 
 
 def _is_safe_without(workflow: Workflow, optional: str) -> bool:
-    """Say whether the point of no return is passed while that step, and those after it, wait.
+    """Say whether the point of no return is passed while a step and its successors wait.
 
-    A step that is skipped, being optional or conditional, never takes a process past it.
+    An optional or conditional step may be skipped, and then never takes a process past it.
     """
     waiting = {optional}
     while more := {
@@ -98,12 +98,12 @@ def _is_safe_without(workflow: Workflow, optional: str) -> bool:
     )
 
 
-def _unaskable_agents() -> list[CheckMessage]:
-    """Refuse agents that say they can be asked and give no way to."""
+def _agents_without_probe() -> list[CheckMessage]:
+    """Refuse queryable agents without a ``probe``."""
     return [
         Error(
             f"Agent {agent.name!r} is queryable and has no probe: after a call of unknown outcome "
-            "nobody could be asked.",
+            "the service could not be asked.",
             hint="Give it a probe(call), or declare another effect.",
             id="workers.E011",
         )
@@ -112,47 +112,47 @@ def _unaskable_agents() -> list[CheckMessage]:
     ]
 
 
-def _unsafe_repetitions(known: set[str]) -> list[CheckMessage]:
+def _unsafe_repetitions(agents: set[str]) -> list[CheckMessage]:
     """Refuse declarations that would call an agent again after a call of unknown outcome."""
-    found: list[CheckMessage] = []
+    messages: list[CheckMessage] = []
     for workflow in registry.workflows():
         for spec in workflow.steps:
             undoers = [spec.undo.agent if spec.undo else None]
             undoers += [fallback.undo_agent for fallback in spec.fallbacks]
             doers = [spec.agent, *(fallback.agent for fallback in spec.fallbacks)]
             where = f"Step {spec.name} of workflow {workflow.name} version {workflow.version}"
-            found += [
+            messages += [
                 Error(
                     f"{where} is undone by {name!r}, which is unsafe: an undo is tried again.",
                     hint="Undo by an agent whose service honours the idempotency key.",
                     id="workers.E005",
                 )
                 for name in undoers
-                if name in known and registry.agent(str(name)).effect == Effect.UNSAFE
+                if name in agents and registry.agent(str(name)).effect == Effect.UNSAFE
             ]
             if spec.on_failure == OnFailure.WAIT:
-                found += [
+                messages += [
                     Error(
                         f"{where} waits and tries again, and {name!r} is unsafe.",
                         hint="Choose another on_failure, or make the step optional.",
                         id="workers.E006",
                     )
                     for name in doers
-                    if name in known and registry.agent(name).effect == Effect.UNSAFE
+                    if name in agents and registry.agent(name).effect == Effect.UNSAFE
                 ]
-    return found
+    return messages
 
 
-def _unknown_agents(known: set[str]) -> list[CheckMessage]:
+def _unknown_agents(agents: set[str]) -> list[CheckMessage]:
     return [
         Error(
             f"Step {spec.name} of workflow {workflow.name} version {workflow.version} names the"
             f" agent {name!r}, which is not registered.",
-            hint=f"Register it, or use one of: {', '.join(sorted(known)) or 'none yet'}.",
+            hint=f"Register it, or use one of: {', '.join(sorted(agents)) or 'none yet'}.",
             id="workers.E004",
         )
         for workflow in registry.workflows()
         for spec in workflow.steps
         for name in spec.agents
-        if name not in known
+        if name not in agents
     ]

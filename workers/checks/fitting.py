@@ -1,4 +1,4 @@
-"""``SAS_*`` settings that are right one by one and wrong together."""
+"""``SAS_*`` settings that are valid one by one and wrong together."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,13 +9,13 @@ from workers.conf import BadSetting, sas
 
 
 def check_fitting(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Warn of settings that contradict each other."""
+    """Warn about settings that contradict each other."""
     try:
         return [
             Warning(f"{problem}.", hint=hint, id="workers.W011") for problem, hint in _problems()
         ]
     except BadSetting:
-        # workers.E001 says which.
+        # workers.E001 reports it.
         return []
 
 
@@ -27,9 +27,9 @@ def _problems() -> Iterable[tuple[str, str]]:
         ("sweep_seconds", "lease_seconds"),
         ("breaker_seconds", "breaker_alert_seconds"),
     ):
-        first, second = getattr(sas, low), getattr(sas, high)
-        if first > second:
+        lower, upper = getattr(sas, low), getattr(sas, high)
+        if lower > upper:
             yield (
-                f"SAS_{low.upper()} is {first:g}, more than SAS_{high.upper()}, {second:g}",
+                f"SAS_{low.upper()} is {lower:g}, more than SAS_{high.upper()}, {upper:g}",
                 "Raise the second, or lower the first: it is meant to be the smaller one.",
             )

@@ -1,7 +1,7 @@
-"""What a worker's login must be allowed, asked before it starts.
+"""Rights that a worker's login needs, checked before it starts.
 
-A right that is missing would let the worker start, and have duties fail one by one: an upgrade
-whose grants were forgotten would mute every alarm.
+Without a right the worker would start, and duties would fail one by one: an upgrade with forgotten
+grants would mute every alarm.
 """
 
 from django.db import connection
@@ -10,7 +10,7 @@ from workers.conf import FOR_GOOD_DAYS, sas
 
 ALL = ("SELECT", "INSERT", "UPDATE", "DELETE")
 KEPT = ("SELECT", "INSERT", "UPDATE")
-#: By table what a worker does there, to some column at least; the desk adds its own.
+#: A worker's rights by table, on some column at least; the desk adds its own.
 NEEDED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("workers_lease", "workers_process", "workers_step"), KEPT),
     **dict.fromkeys(("workers_alert", "workers_sink", "workers_live", "workers_worker"), ALL),
@@ -23,20 +23,20 @@ NEEDED: dict[str, tuple[str, ...]] = {
 
 
 def problem() -> str | None:
-    """Return which right this login lacks to work, and what to do; None: it has all, or no role."""
+    """Return which right this login lacks, and what to do; None: it has all, or SQLite has none."""
     if connection.vendor != "postgresql":
         return None
-    wanted = [(table, right) for table, rights in NEEDED.items() for right in rights]
+    needed = [(table, right) for table, rights in NEEDED.items() for right in rights]
     if sas.keep_processes_days < FOR_GOOD_DAYS:
-        wanted += [(table, "DELETE") for table in ("workers_process", "workers_step")]
+        needed += [(table, "DELETE") for table in ("workers_process", "workers_step")]
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT current_user, w.table_name, w.wanted FROM unnest(%s::text[], %s::text[])"
-            " AS w(table_name, wanted) WHERE NOT CASE WHEN w.wanted = 'DELETE'"
-            " THEN has_table_privilege(w.table_name, w.wanted)"
-            " ELSE has_any_column_privilege(w.table_name, w.wanted) END"
-            " ORDER BY w.table_name, w.wanted",
-            [[table for table, _ in wanted], [right for _, right in wanted]],
+            "SELECT current_user, n.table_name, n.needed FROM unnest(%s::text[], %s::text[])"
+            " AS n(table_name, needed) WHERE NOT CASE WHEN n.needed = 'DELETE'"
+            " THEN has_table_privilege(n.table_name, n.needed)"
+            " ELSE has_any_column_privilege(n.table_name, n.needed) END"
+            " ORDER BY n.table_name, n.needed",
+            [[table for table, _ in needed], [right for _, right in needed]],
         )
         missing = cursor.fetchall()
     if not missing:

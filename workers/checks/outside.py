@@ -1,4 +1,4 @@
-"""Addresses outside that operators are watched and told from."""
+"""External addresses: the monitor that watches an installation."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,14 +11,14 @@ from workers.http import ssrf_guard
 
 
 def check_ping_url(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Refuse a ping that would never be made, so that silence would be no news."""
-    # It looks up a host, which no worker should wait for.
+    """Refuse a ping URL that would never be called, so that the monitor would prove nothing."""
+    # It looks up a host: workers must not wait for that.
     if not is_asked_for():
         return []
     try:
         problem = ssrf_guard.problem_of_url(sas.ping_url) if sas.ping_url else None
     except BadSetting:
-        # workers.E001 says so.
+        # workers.E001 reports it.
         return []
     if problem is None:
         return []

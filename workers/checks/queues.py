@@ -1,4 +1,4 @@
-"""Agents whose queue is one of the engine's own, or none that a broker would make."""
+"""Agents whose queue is one of the engine's own, or one that no broker would create."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,18 +14,18 @@ from workers.wire.dispatch import (
     SUPERVISOR_QUEUE,
 )
 
-#: The queues of the other roles: an agent's worker would take their messages, and they its.
+#: The queues of the other roles: each would take the other's messages.
 TAKEN = frozenset({SCHEDULER_QUEUE, REPLY_QUEUE, SUPERVISOR_QUEUE, REPORTS_QUEUE})
 #: AMQP's limit of a queue's name.
 LONGEST = 255
 
 
 def check_queues(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Refuse an agent's queue that belongs to another role or that cannot be made."""
+    """Refuse an agent's queue that belongs to another role or cannot be created."""
     try:
         agents = registry.agents()
     except WorkflowError:
-        # workers.E003 says so.
+        # workers.E003 reports it.
         return []
     return [
         Error(

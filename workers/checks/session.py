@@ -1,6 +1,6 @@
-"""Settings of a database session under which the store's statements do not hold what they promise.
+"""Settings of a database session under which the store's statements break their promises.
 
-The server, the database or the role may set them otherwise, whatever the project's settings say.
+The server, the database or the role may set them, whatever the project's settings say.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from workers.checks.in_flight import is_asked_for
 
-#: Setting -> the value that it must have, or begin with, as one writes it; and what is wrong else.
-_WANTED = {
+#: Setting -> how its value must begin, as written in SQL; and why.
+_REQUIRED = {
     "datestyle": ("ISO", "Instants could not be read: every order would be a server error."),
     "transaction_isolation": (
         "read committed",
@@ -22,30 +22,30 @@ _WANTED = {
         " committed meanwhile.",
     ),
 }
-#: What a role or a database is told instead of what a session shows.
-_SET = {"transaction_isolation": "default_transaction_isolation"}
+#: Names for ALTER ROLE that differ from those of a session.
+_ROLE_NAMES = {"transaction_isolation": "default_transaction_isolation"}
 
 
 def unfit(database: BaseDatabaseWrapper) -> list[tuple[str, str]]:
-    """Return what is wrong with the settings of a session, and what to do about each."""
+    """Return the wrong settings of a session, with what to do about each."""
     if database.vendor != "postgresql":
         return []
-    found = []
+    problems = []
     with database.cursor() as cursor:
-        for name, (wanted, why) in _WANTED.items():
+        for name, (required, why) in _REQUIRED.items():
             cursor.execute(f"SHOW {name}")
             value = str(cursor.fetchone()[0])
-            if value.startswith(wanted):
+            if value.startswith(required):
                 continue
-            setting = _SET.get(name, name)
-            found.append(
+            setting = _ROLE_NAMES.get(name, name)
+            problems.append(
                 (
-                    f"The database's {setting} is {value}, and must be {wanted}.",
-                    f"{why} Set it for the role: ALTER ROLE ... SET {setting} = '{wanted}'; and"
+                    f"The database's {setting} is {value}, and must be {required}.",
+                    f"{why} Set it for the role: ALTER ROLE ... SET {setting} = '{required}'; and"
                     " end its sessions.",
                 )
             )
-    return found
+    return problems
 
 
 def check_session(
@@ -56,6 +56,6 @@ def check_session(
     try:
         problems = [problem for alias in aliases for problem in unfit(connections[alias])]
     except DatabaseError:
-        # Whoever needs it says that it is away.
+        # Other checks report an unavailable database.
         return []
     return [Error(what, hint=remedy, id="workers.E024") for what, remedy in problems]

@@ -14,13 +14,13 @@ DEPLOYMENT_NAMES = frozenset({"SAS_RUN_DIR", "SAS_LOG_JSON", "SAS_LOG_LEVEL", "S
 
 def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Refuse a wrong value and an unknown name among the ``SAS_*`` settings."""
-    known = {setting.name: setting for setting in declared()}
+    settings = {setting.name: setting for setting in declared()}
     messages: list[CheckMessage] = []
     for name, value in given().items():
         if name in DEPLOYMENT_NAMES:
             continue
-        if name not in known:
-            near = get_close_matches(name, {*known, *DEPLOYMENT_NAMES}, n=1, cutoff=0.8)
+        if name not in settings:
+            near = get_close_matches(name, {*settings, *DEPLOYMENT_NAMES}, n=1, cutoff=0.8)
             hint = (
                 f"Did you mean {near[0]}?"
                 if near
@@ -29,7 +29,7 @@ def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
             messages.append(Error(f"There is no setting {name}.", hint=hint, id="workers.E002"))
             continue
         try:
-            known[name].read(value)
+            settings[name].read(value)
         except BadSetting as error:
             messages.append(Error(str(error), id="workers.E001"))
     return messages

@@ -1,4 +1,4 @@
-"""The tables: whether they are there, as new as the code, and able to hold every name."""
+"""The tables: whether they exist, are as new as the code, and can hold every name."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,19 +18,19 @@ from workers.runtime import db_connections
 from workers.runtime.our_apps import our_apps
 
 UTF8 = "UTF8"
-#: What a process says that ends because of it.
+#: The remedy in the message of a process that ends.
 MIGRATE = "Run `manage.py migrate`, then start again."
 MISSING = f"The database has none of our tables. {MIGRATE}"
 
 
 def problem(*, waits: bool = True, is_worker: bool = False) -> str | None:
-    """Return why a process that starts cannot work with the database, and what to do.
+    """Return why a starting process cannot work with the database, and what to do.
 
-    Of a worker also which right its login lacks.
+    For a worker, also which right its login lacks.
 
-    A server that is away may have all it needs: that is no problem of who ``waits`` for it.  One
-    that refuses the login, and a file that cannot be written, stay as they are.  The connection is
-    left as it was, so that a process may fork afterwards.
+    An unavailable server is no problem for a process that ``waits``: it may have all that is
+    needed.  A refused login, and a file that cannot be written, are: waiting does not help.  The
+    connection is left as it was, so that a process may fork afterwards.
     """
     is_ours = connection.connection is None
     try:
@@ -39,13 +39,13 @@ def problem(*, waits: bool = True, is_worker: bool = False) -> str | None:
         db_connections.require_writable()
         for what, remedy in session.unfit(connection):
             return f"{what} {remedy}"
-        if names := _unapplied_of_ours():
+        if names := _own_unapplied():
             return (
                 "The database is older than this code: it lacks our migrations from "
                 f"{names[0]} on. {MIGRATE}"
             )
-        if is_worker and (said := grants.problem()):
-            return said
+        if is_worker and (message := grants.problem()):
+            return message
     except DatabaseError as error:
         if waits and isinstance(error, AWAY):
             return database_login.refusal(error)
@@ -58,20 +58,20 @@ def problem(*, waits: bool = True, is_worker: bool = False) -> str | None:
     return None
 
 
-def _unapplied_of_ours() -> list[str]:
+def _own_unapplied() -> list[str]:
     try:
-        # A block of its own: a refusal must not spoil the caller's transaction.
+        # A block of its own: a failed statement must not spoil the caller's transaction.
         with transaction.atomic():
             return unapplied([app.label for app in our_apps()])
     except ProgrammingError:
-        # This role may not read what was applied: its work may need no more than it was granted.
+        # This role may not read the applied migrations: its work may not need that.
         return []
 
 
 def unapplied(labels: Sequence[str] | None = None) -> list[str]:
-    """Return the migrations that the code has and the database has not; of apps where named.
+    """Return the migrations, of these apps if named, that the code has and the database lacks.
 
-    What the database has and the code has not is newer code's, as during a deployment.
+    Migrations that only the database has belong to newer code, as during a deployment.
     """
     executor = MigrationExecutor(connection)
     newest = executor.loader.graph.leaf_nodes()
@@ -80,7 +80,7 @@ def unapplied(labels: Sequence[str] | None = None) -> list[str]:
 
 
 def foreign_encoding(database: BaseDatabaseWrapper) -> str | None:
-    """Return a database's encoding where it is not UTF-8, which no name of a person may meet."""
+    """Return a database's encoding unless it is UTF-8: names of people need that."""
     if database.vendor != "postgresql":
         return None
     with database.cursor() as cursor:
@@ -122,7 +122,7 @@ def check_encoding(
     try:
         rows = [(alias, foreign_encoding(connections[alias])) for alias in aliases]
     except DatabaseError:
-        # Whoever needs it says that it is away.
+        # Other checks report an unavailable database.
         return []
     return [
         Error(

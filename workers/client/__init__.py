@@ -1,1 +1,1 @@
-"""What an application calls: submit a process, steer it, answer its steps, read its progress."""
+"""The engine's API: submit a process, steer it, answer its steps, read its progress."""

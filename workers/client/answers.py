@@ -1,7 +1,7 @@
-"""A person's answer to a step: taken, or refused with what is so.
+"""A person's answer to a step: taken, or refused with the reason.
 
-Machines repeat their answers and are told ``repeated`` (``callbacks``); a person who is told
-that believes to have been heard.
+Machines repeat their answers and get ``repeated`` (``callbacks``); a person who got that would
+believe that the answer counted.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ from workers.states import PEOPLE, StepState
 
 
 class Labels(NamedTuple):
-    """What an answer is called: on the buttons, and when it was given."""
+    """The names of the two answers, on buttons and in the journal."""
 
     yes: str
     no: str
 
 
 def labels(agent: str) -> Labels:
-    """Return what the answers to an agent's question are called, in the reader's language."""
+    """Return the names of the answers to an agent's question, in the reader's language."""
     try:
         declared = registry.agent(agent).answer_labels
     except UnknownAgent:
@@ -38,7 +38,7 @@ def labels(agent: str) -> Labels:
 
 
 def body_of(answer: dict[str, Any] | Fault) -> dict[str, Any]:
-    """Return an answer as the store takes it."""
+    """Return an answer in the store's format."""
     if isinstance(answer, Fault):
         return {"fault": FaultRecord.of(answer).to_json()}
     return {"result": answer}
@@ -52,9 +52,9 @@ def by_person(
     actor: str,
     sequence: int | None = None,
 ) -> Outcome:
-    """Answer a step with a result or a fault; the same answer once more is a success.
+    """Answer a step with a result or a fault; repeating an answer succeeds.
 
-    Raises ``StateError`` for one that changes nothing.
+    Raises ``StateError`` for an answer that changes nothing.
     """
     if isinstance(answer, Fault):
         outcome = callbacks.fail_step(process_id, step, answer, actor=actor, sequence=sequence)
@@ -73,7 +73,7 @@ def _why_not(row: Step) -> StateError:
     entries = list(Journal.objects.filter(process_id=row.process_id, step=row).order_by("id"))
     if row.early is not None:
         return _by("answer_kept", row, _last(entries, "answer_kept"))
-    # An early answer that was taken says nothing of its own.
+    # Taking an early answer leaves no entry of its own.
     last = _last(entries, "deferred", "answer_kept", "nobody_asked")
     was_asked = last is not None and last.event != "nobody_asked"
     if row.state == StepState.PROCESSED and not was_asked:
@@ -81,9 +81,10 @@ def _why_not(row: Step) -> StateError:
     answered = _last(entries, "processed", "refused") if was_asked else None
     if answered is None:
         return refused("answer_unwanted", step=row.name, state=row.state)
-    # An early answer ended the step in the asking call's name.
-    said = _last(entries, "answer_kept") or answered
-    return _by("answer_accepted" if answered.event == "processed" else "answer_declined", row, said)
+    # An early answer ended the step, in an entry of the call that asked.
+    entry = _last(entries, "answer_kept") or answered
+    code = "answer_accepted" if answered.event == "processed" else "answer_declined"
+    return _by(code, row, entry)
 
 
 def _last(entries: Sequence[Journal], *events: str) -> Journal | None:
@@ -92,5 +93,5 @@ def _last(entries: Sequence[Journal], *events: str) -> Journal | None:
 
 def _by(code: str, row: Step, entry: Journal | None) -> StateError:
     # The journal may have been pruned.
-    who = entry.actor.removeprefix(PEOPLE) if entry else "?"
-    return refused(code, step=row.name, actor=who, at=full(entry.at) if entry else "?")
+    actor = entry.actor.removeprefix(PEOPLE) if entry else "?"
+    return refused(code, step=row.name, actor=actor, at=full(entry.at) if entry else "?")

@@ -1,8 +1,8 @@
 """Answers to deferred steps, from outside: by token, or by the step's name.
 
 A token is made from the step's idempotency key, so it can be handed to a remote service
-before the call, is valid whatever the step's present claim, and is void once the step
-began again with a new key.
+before the call.  It is valid whatever the step's current claim, and void once the step has
+begun again with a new key.
 """
 
 from datetime import datetime
@@ -31,28 +31,24 @@ def complete(
 ) -> Outcome:
     """Answer a deferred step with its result.
 
-    Repeating an answer is harmless: the second has no effect and is told ``repeated``.
+    Repeating an answer is harmless: the second has no effect and returns ``repeated``.
     Raises ``BadToken``, and ``MessageError`` for a result that cannot be stored.
     """
     key, process_id, step = step_of(token)
     storable(result or {})
     body = {"result": result or {}}
-    return _waking(
-        record_answers.answer(process_id, step, body, actor="callback", key=key, now=now)
-    )
+    return _wake(record_answers.answer(process_id, step, body, actor="callback", key=key, now=now))
 
 
 def fail(token: str, fault: Fault, now: datetime | None = None) -> Outcome:
     """Answer a deferred step with a fault, as its agent would have raised it."""
     key, process_id, step = step_of(token)
     body = {"fault": FaultRecord.of(fault).to_json()}
-    return _waking(
-        record_answers.answer(process_id, step, body, actor="callback", key=key, now=now)
-    )
+    return _wake(record_answers.answer(process_id, step, body, actor="callback", key=key, now=now))
 
 
 def progress(token: str, progress: dict[str, Any], now: datetime | None = None) -> bool:
-    """Report how far deferred work has come, for people.  False: it is not waited for."""
+    """Report the progress of deferred work, for people.  False: the step no longer waits."""
     key, process_id, step = step_of(token)
     storable(progress, "progress")
     return record_answers.report_progress(process_id, step, progress, key=key, now=now)
@@ -67,14 +63,14 @@ def complete_step(
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> Outcome:
-    """Answer a step by its name: an event of the application, or a person.
+    """Answer a step by its name: for events of the application, and for people.
 
-    One that comes before the step has asked is kept, and taken when it does.
+    An answer that comes before the step has asked is kept, and taken when it asks.
     Raises ``StateError`` when there is no such process or step.
     """
     storable(result or {})
     body = {"result": result or {}}
-    return _waking(
+    return _wake(
         record_answers.answer(process_id, step, body, actor=actor, sequence=sequence, now=now)
     )
 
@@ -90,12 +86,12 @@ def fail_step(
 ) -> Outcome:
     """Answer a step by its name with a fault."""
     body = {"fault": FaultRecord.of(fault).to_json()}
-    return _waking(
+    return _wake(
         record_answers.answer(process_id, step, body, actor=actor, sequence=sequence, now=now)
     )
 
 
-def _waking(outcome: Outcome) -> Outcome:
+def _wake(outcome: Outcome) -> Outcome:
     if outcome == Outcome.ACCEPTED:
         wake_scheduler()
     return outcome

@@ -1,4 +1,4 @@
-"""Why a process stands where it stands, in sentences for people.  Pure."""
+"""Explain what a process and its steps wait for, in sentences for people.  Pure."""
 
 from collections.abc import Sequence, Set
 from datetime import datetime
@@ -16,9 +16,9 @@ from workers.states import FINAL_PROCESS_STATES, FORWARD_PROCESS_STATES, Process
 
 
 def step(row: Step, process: Process, now: datetime, facts: Facts, settled: Set[str]) -> str:
-    """Return what a step waits for, since when, and what comes next; empty where it is over.
+    """Return what a step waits for, since when, and what comes next; empty once it is over.
 
-    ``settled`` names the steps of the process that keep no other waiting any more.
+    ``settled`` names the steps of the process that no longer keep others waiting.
     """
     reason = (row.fault or {}).get("message", "")
     match row.state:
@@ -31,12 +31,12 @@ def step(row: Step, process: Process, now: datetime, facts: Facts, settled: Set[
         case StepState.PROCESSING:
             return _processing(row, now, facts)
         case StepState.ERROR if (row.fault or {}).get("kind") == "refused":
-            # A no is an answer, and nobody's to mend.
+            # A no is an answer: there is nothing to fix.
             return _("the answer was no: %(reason)s") % {"reason": reason}
         case StepState.ERROR:
             return _("failed for good: %(reason)s") % {"reason": reason}
         case StepState.SKIPPED if not reason:
-            # Its condition was false, or somebody said so: the journal tells which.
+            # Its condition was false, or a person skipped it: the journal has which.
             return _("not needed")
         case StepState.SKIPPED:
             return _("skipped: %(reason)s") % {"reason": reason}
@@ -55,19 +55,19 @@ def _waiting(row: Step, process: Process, now: datetime, facts: Facts, settled: 
 def _deferred(row: Step, deferral: dict[str, Any], now: datetime, facts: Facts) -> str:
     if row.complete_by is not None and row.complete_by <= now:
         return _("got no answer in time: %(next)s") % {"next": _reset(now, facts)}
-    said = _("has been waiting for an answer since %(since)s") % {
-        "since": _written(deferral.get("since"), now)
+    text = _("has been waiting for an answer since %(since)s") % {
+        "since": _moment(deferral.get("since"), now)
     }
     if deferral.get("question"):
-        said += _(": “%(question)s”") % {"question": deferral["question"]}
+        text += _(": “%(question)s”") % {"question": deferral["question"]}
     if row.complete_by is not None:
-        said += _(", due by %(at)s") % {"at": moment(row.complete_by, now)}
+        text += _(", due by %(at)s") % {"at": moment(row.complete_by, now)}
     if deferral.get("progress"):
-        said += _(", last report at %(at)s: %(report)s") % {
-            "at": _written(deferral.get("reported_at"), now),
+        text += _(", last report at %(at)s: %(report)s") % {
+            "at": _moment(deferral.get("reported_at"), now),
             "report": report(deferral["progress"]),
         }
-    return said
+    return text
 
 
 def _processing(row: Step, now: datetime, facts: Facts) -> str:
@@ -75,7 +75,7 @@ def _processing(row: Step, now: datetime, facts: Facts) -> str:
         return wait_reasons.sent(row, now)
     if row.complete_by <= now:
         return _("its time is over: %(next)s") % {"next": _reset(now, facts)}
-    # An instant: seconds would be those of when a page was made, beside its running clock.
+    # An instant: the page shows a running clock, beside which seconds would stand still.
     at = moment(row.complete_by, now)
     return _("%(worker)s works on it, until %(at)s") % {"worker": row.locked_by, "at": at}
 
@@ -88,21 +88,24 @@ def _reset(now: datetime, facts: Facts) -> str:
 def headline(
     process: Process, steps: Sequence[tuple[Step, str]], now: datetime, facts: Facts
 ) -> str:
-    """Return what a process waits for, and what happens next; ``steps`` say what ``step`` said."""
-    said = [_state(process, steps, now, facts)]
+    """Return what a process waits for, and what happens next.
+
+    ``steps`` has each step with its text from ``step``.
+    """
+    sentences = [_state(process, steps, now, facts)]
     if process.state in FINAL_PROCESS_STATES:
-        return said[0]
+        return sentences[0]
     if process.paused_at is not None:
         at = moment(process.paused_at, now)
-        who = facts.pauses.get(process.pk)
-        since = f"{at} ({who})" if who else at
-        said.insert(0, _("Paused since %(at)s: nothing new is begun.") % {"at": since})
+        note = facts.pauses.get(process.pk)
+        since = f"{at} ({note})" if note else at
+        sentences.insert(0, _("Paused since %(at)s: nothing new is begun.") % {"at": since})
     if process.deadline_at is not None and process.state in FORWARD_PROCESS_STATES:
         is_undone = process.on_deadline == "compensate"
         then = _("or it will be undone") if is_undone else _("or an operator is told")
         at = moment(process.deadline_at, now)
-        said.append(_("It must end by %(at)s, %(then)s.") % {"at": at, "then": then})
-    return " ".join(said)
+        sentences.append(_("It must end by %(at)s, %(then)s.") % {"at": at, "then": then})
+    return " ".join(sentences)
 
 
 def _state(process: Process, steps: Sequence[tuple[Step, str]], now: datetime, facts: Facts) -> str:
@@ -115,39 +118,41 @@ def _state(process: Process, steps: Sequence[tuple[Step, str]], now: datetime, f
             return _("It was cancelled. Everything that was done has been undone.")
     in_error = [(row, why) for row, why in steps if row.state == StepState.ERROR]
     if process.state == ProcessState.ERROR:
-        # In a process that compensates the undo needs somebody: the last.
+        # In a compensating process the failed undo needs an operator: the last step in error.
         row, why = in_error[-1 if process.outcome else 0] if in_error else (None, "")
         return _("Needs an operator: %(step)s %(why)s.") % {
             "step": row.name if row else "",
             "why": unended(why),
         }
-    asked = [
+    undecided = [
         f"{row.name} {why}"
         for row, why in in_error
         if row.on_failure == "ask" and process.state == ProcessState.PROCESSING
     ]
-    said = [_("Somebody must decide: %(steps)s.") % {"steps": _listed(asked)}] if asked else []
-    busy = [
+    sentences = []
+    if undecided:
+        sentences.append(_("Somebody must decide: %(steps)s.") % {"steps": _join(undecided)})
+    active = [
         f"{row.name} {why}"
         for state in (StepState.PROCESSING, StepState.PENDING)
         for row, why in steps
         if row.state == state
     ]
-    if busy:
-        return " ".join([*said, f"{_listed(busy)}."])
+    if active:
+        return " ".join([*sentences, f"{_join(active)}."])
     if process.has_on_end and not any(row.state == StepState.WAITING for row, _why in steps):
-        said.append(
+        sentences.append(
             _("Its workflow's on_end has failed, see the alert: the next poll calls it again.")
         )
-    return " ".join(said) or _left(process, now, facts)
+    return " ".join(sentences) or _idle(process, now, facts)
 
 
-def _listed(steps: Sequence[str]) -> str:
+def _join(steps: Sequence[str]) -> str:
     return unended(in_words(say_names(steps, "; ")))
 
 
-def _left(process: Process, now: datetime, facts: Facts) -> str:
-    """Return why nothing is at work or ready in a process that is not over."""
+def _idle(process: Process, now: datetime, facts: Facts) -> str:
+    """Return why no step of an open process is at work or ready."""
     silence = wait_reasons.silence(facts.poll, now) or wait_reasons.unknown_code("", process, facts)
     return f"{capfirst(silence)}." if silence else _("Waits for the Scheduler to look at it.")
 
@@ -157,7 +162,7 @@ def report(progress: dict[str, Any]) -> str:
     return ", ".join(f"{key}: {value}" for key, value in progress.items())
 
 
-def _written(text: Any, now: datetime) -> str:
+def _moment(text: Any, now: datetime) -> str:
     try:
         return moment(datetime.fromisoformat(text), now)
     except (TypeError, ValueError):

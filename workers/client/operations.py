@@ -1,9 +1,9 @@
-"""What is done to a process, its sinks, an agent and a hold.
+"""Operations on a process, its sinks, an agent and a hold.
 
-Each verb wakes whom it leaves something to do.
+Each wakes the role that has to go on.
 
-All raise ``StateError``, and change nothing, when the state forbids the verb, when a process
-has moved since ``sequence``, or when there is none.  ``actor`` and ``reason`` stand in the
+All raise ``StateError``, and change nothing, if the state forbids the operation, if a process
+has moved since ``sequence``, or if there is none.  ``actor`` and ``reason`` are kept in the
 journal.
 """
 
@@ -21,7 +21,7 @@ from workers.wire.wake_ups import wake_relay, wake_scheduler, waking
 
 _waking = partial(waking, wake_scheduler)
 
-# Nothing is to be claimed after these.
+# These leave nothing to claim.
 pause = commands.pause
 hold = holds.hold
 edit_input = editing.edit_input

@@ -1,4 +1,4 @@
-"""Reading a process: a snapshot for pages, programs and operators.  Changes nothing."""
+"""Read a process: a snapshot for pages, programs and operators.  Changes nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class StepProgress:
     #: Seconds until the step may be tried again; None unless it waits for that.
     retry_seconds: float | None
     locked_by: str | None
-    #: Whether an answer from outside is waited for, and no worker is busy.
+    #: Whether the step waits for an answer from outside, and no worker is busy with it.
     is_deferred: bool
     #: Whether it undoes another step.
     is_undo: bool
@@ -53,7 +53,7 @@ class ProcessProgress:
     #: What the process waits for, and what happens next.
     headline: str
     steps: tuple[StepProgress, ...]
-    #: It is undone, or was: a step that failed before that needs nobody any more.
+    #: It is being undone, or was: steps that failed before need no operator any more.
     is_turned_round: bool
 
     @property
@@ -70,9 +70,9 @@ class ProcessProgress:
 def snapshot(
     process_id: int, now: datetime | None = None, *, with_names: bool = True
 ) -> ProcessProgress:
-    """Return where a process stands; raise ``Process.DoesNotExist`` where there is none.
+    """Return where a process stands; raise ``Process.DoesNotExist`` if there is none.
 
-    Without ``with_names`` the sentences say nothing of who holds or paused something, and why:
+    Without ``with_names`` the sentences do not say who holds or paused something, and why:
     submitters may read them.
     """
     process = Process.objects.prefetch_related("steps").get(pk=process_id)
@@ -98,8 +98,7 @@ def of_submitted(process: Process) -> ProcessProgress:
 def of(process: Process, now: datetime, facts: Facts | None = None) -> ProcessProgress:
     """Return where a process stands that was read with its steps.
 
-    ``facts`` are what ``wait_facts.read`` has found: without them nothing is known of why a ready
-    step is not claimed.
+    Without ``facts``, from ``wait_facts.read``, it is unknown why a ready step is not claimed.
     """
     steps = sorted(process.steps.all(), key=lambda step: step.position)
     return _standing(process, steps, now, facts or Facts())
@@ -144,7 +143,7 @@ def _step(step: Step, explanation: str, now: datetime) -> StepProgress:
         remaining_seconds=remaining,
         not_before=step.not_before,
         retry_seconds=retry,
-        # While an answer is waited for nobody holds it: the claim is kept for who answers.
+        # A deferred step is with no worker: its claim is kept for the answer.
         locked_by=None if step.deferral is not None else step.locked_by,
         is_deferred=step.deferral is not None,
         is_undo=step.undoes_id is not None,

@@ -1,4 +1,4 @@
-"""Accepting a process: rows in the caller's transaction, a wake-up after it."""
+"""Accept a process: rows in the caller's transaction, a wake-up after it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -36,8 +36,8 @@ def submit(
 ) -> Process:
     """Accept one run of a workflow: the newest version, unless one is named.
 
-    Call it inside the transaction that makes what the process is about (``atomic``): then
-    both exist or neither, for whatever fails once rows are written rolls that transaction back.
+    Call it inside the transaction that creates what the process is about (``atomic``): then
+    both exist or neither, because any failure after the first row rolls that transaction back.
     The process is durable once that transaction commits, whatever state the broker is in.
     ``input`` is JSON and becomes the snapshot that agents work from.
 
@@ -46,13 +46,13 @@ def submit(
     than 500, and any text with NUL or a lone surrogate; ``ValueError`` for a priority outside 0 to
     100, a ``deadline_at`` that has passed or has no time zone, and two sinks of one address;
     ``TypeError`` for an input that is not a dict and a priority that is no whole number;
-    ``ValueError`` or ``TypeError`` for an input that is no JSON.
+    ``ValueError`` or ``TypeError`` for an input that is not JSON.
 
-    ``lane`` names whose process it is: many of one lane do not hold up a few of another.  Its
-    first 200 characters count.
+    ``lane`` names the owner of the process: many of one lane do not hold up a few of another.
+    Its first 200 characters count.
     Each level of ``priority`` is worth a head start of ``SAS_PRIORITY_SECONDS``.
-    ``deadline_at`` overrides the workflow's own deadline.  ``sinks`` are told of whatever
-    happens to it; their addresses are taken as they are, so check whose they are.
+    ``deadline_at`` overrides the workflow's own deadline.  ``sinks`` are notified of every
+    change; their addresses are used as given, so check who owns them.
     """
     process = NewProcess(subject, input, lane, priority, deadline_at, sinks)
     return submit_many(workflow, [process], actor=actor, version=version, now=now)[0]
@@ -66,27 +66,27 @@ def submit_many(
     version: int | None = None,
     now: datetime | None = None,
 ) -> list[Process]:
-    """Accept many runs of a workflow at once: all of them or none; return them in their order.
+    """Accept many runs of a workflow, all of them or none; return them in their order.
 
-    As ``submit``, with a handful of statements for all: some hundreds at a time are many
-    times as fast.
+    Like ``submit``, with a handful of statements for all: many times as fast for some hundreds
+    at a time.
     """
-    # Refused before anything is written: the transaction is as it was.
+    # Refuse before anything is written: the transaction stays usable.
     storable_text.check("actor", actor)
     for process in wanted:
         new_processes.check(process)
-    if any(one.deadline_at is not None for one in wanted):
+    if any(process.deadline_at is not None for process in wanted):
         new_processes.check_deadlines(wanted, dialect.read_clock(now))
     definition = completed(registry.workflow(workflow, version))
     with prepared_plans.kept(), durable("submission.submit", savepoint=False):
-        made = create_processes.submit(definition, wanted, actor=actor, now=now)
+        processes = create_processes.submit(definition, wanted, actor=actor, now=now)
         _wake(definition)
-    tracing.note_submission(workflow, [process.uid for process in made])
-    return made
+    tracing.note_submission(workflow, [process.uid for process in processes])
+    return processes
 
 
 def _wake(workflow: Workflow) -> None:
-    """Wake who begins the first steps: their agents where these can take them, or a scheduler."""
+    """Wake the agents of the first steps if they can claim for themselves, else a scheduler."""
     first = [spec for spec in workflow.steps if not spec.after]
     agents = [registry.agent(spec.agent) for spec in first]
     if any(spec.is_judged for spec in first) or not all(agent.takes_itself for agent in agents):
@@ -105,16 +105,16 @@ def completed(workflow: Workflow) -> Workflow:
 @lru_cache
 def _complete(workflow: Workflow, agents: tuple[Agent, ...], threshold: int) -> Workflow:
     """Complete a definition once, instead of with every submission."""
-    known = dict(zip(workflow.agents, agents, strict=True))
-    steps = tuple(_with_effect(spec, known, threshold) for spec in workflow.steps)
+    by_name = dict(zip(workflow.agents, agents, strict=True))
+    steps = tuple(_with_effect(spec, by_name, threshold) for spec in workflow.steps)
     return replace(workflow, steps=steps)
 
 
-def _with_effect(spec: StepSpec, known: dict[str, Agent], threshold: int) -> StepSpec:
+def _with_effect(spec: StepSpec, agents: dict[str, Agent], threshold: int) -> StepSpec:
     usual = spec.failure_threshold or threshold
-    agent, undo = known[spec.agent], spec.undo
+    agent, undo = agents[spec.agent], spec.undo
     if undo is not None:
-        undoer = known[undo.agent]
+        undoer = agents[undo.agent]
         undo = replace(
             undo, effect=undoer.effect, key_retention_seconds=undoer.key_retention_seconds
         )
@@ -124,13 +124,13 @@ def _with_effect(spec: StepSpec, known: dict[str, Agent], threshold: int) -> Ste
         effect=agent.effect,
         key_retention_seconds=agent.key_retention_seconds,
         undo=undo,
-        fallbacks=tuple(_fallback(fallback, known, usual) for fallback in spec.fallbacks),
+        fallbacks=tuple(_fallback(fallback, agents, usual) for fallback in spec.fallbacks),
     )
 
 
-def _fallback(fallback: Fallback, known: dict[str, Agent], usual: int) -> Fallback:
-    agent = known[fallback.agent]
-    undoer = known[fallback.undo_agent] if fallback.undo_agent else None
+def _fallback(fallback: Fallback, agents: dict[str, Agent], usual: int) -> Fallback:
+    agent = agents[fallback.agent]
+    undoer = agents[fallback.undo_agent] if fallback.undo_agent else None
     return replace(
         fallback,
         failure_threshold=_threshold(agent, fallback.failure_threshold or usual),
@@ -142,6 +142,5 @@ def _fallback(fallback: Fallback, known: dict[str, Agent], usual: int) -> Fallba
 
 
 def _threshold(agent: Agent, usual: int) -> int:
-    # A call of unknown outcome must not be repeated, so an unsafe agent's first failure is
-    # its last.
+    # A call of unknown outcome must not be repeated: an unsafe agent's first failure is its last.
     return 1 if agent.effect == Effect.UNSAFE else usual

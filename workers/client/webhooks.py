@@ -1,4 +1,4 @@
-"""Taking webhooks: what is genuine answers its step, once."""
+"""Take webhooks: a genuine one answers its step, once."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -17,8 +17,8 @@ from workers.store import received_webhooks
 from workers.store.operate import record_answers
 from workers.wire.wake_ups import wake_scheduler
 
-#: Characters after the prefix.  A shorter secret could be guessed; an empty one, of a setting
-#: that was left out, is known to everybody.
+#: Characters after the prefix.  A shorter secret could be guessed; an empty one, of a missing
+#: setting, is known to everybody.
 SHORTEST_SECRET = 24
 
 
@@ -27,8 +27,8 @@ def verify(
 ) -> Signed:
     """Check the signature of a webhook over its raw body, before anything reads it.
 
-    ``headers`` are looked up in small letters.  Raises ``BadSignature``, and ``NoSecret``
-    where there is nothing to check with.  That it comes a second time is found by ``take``.
+    ``headers`` are looked up in small letters.  Raises ``BadSignature``, and ``NoSecret`` if
+    there is no usable secret.  ``take`` detects repeated webhooks.
     """
     secrets = list(provider.secrets())
     if not secrets or any(len(secret.removeprefix(PREFIX)) < SHORTEST_SECRET for secret in secrets):
@@ -48,8 +48,8 @@ def take(provider: Provider, event: Event, now: datetime | None = None) -> Outco
     """Apply a genuine event to the step it answers, once for each id.
 
     The id, what the provider's function writes, and the answer are one transaction.
-    ``repeated``: the id is known, or the step has had its answer; ``kept``: the step has not
-    asked yet; ``ignored``: nobody wants it, or not any more.  Raises ``WebhookRefused``, with
+    ``repeated``: the id is known, or the step has its answer; ``kept``: the step has not asked
+    yet; ``ignored``: no step wants it, or no longer.  Raises ``WebhookRefused``, with
     nothing stored, for an event that may be taken later or never.
     """
     if not ID.fullmatch(event.id):
@@ -82,7 +82,7 @@ def _apply(provider: Provider, event: Event, now: datetime | None) -> Outcome:
             now=now,
         )
     except BadToken:
-        # The call has been undone meanwhile, or is not ours.  Sending again would not help.
+        # The call has been undone meanwhile, or is not ours: sending again would not help.
         return Outcome.IGNORED
     except (StateError, MessageError) as error:
         raise WebhookRefused(str(error)) from error

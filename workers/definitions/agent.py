@@ -1,9 +1,9 @@
 """The Agent: wraps one remote service, obeys complete-by, classifies faults.
 
-An agent is called with what the request carries and answers with a result, or raises a
-fault.  It imports no models and keeps nothing between calls; several run side by side in
-threads.  A *local* agent is the exception: it works on the application's own tables, and
-its writes commit together with its reply, or not at all.
+An agent is called with the data of a request and returns a result or raises a fault.  It
+imports no models and keeps no state between calls; calls run concurrently in threads.  A
+*local* agent is the exception: it works on the application's own tables, and its writes
+commit together with its reply, or not at all.
 """
 
 from collections.abc import Callable
@@ -23,15 +23,15 @@ Text = str | Promise
 
 
 def margin_seconds(timeout_seconds: float) -> float:
-    """Return how long before complete-by a call must end, so that it is also told of in time."""
+    """Return how long before complete-by a call must end, so that its reply arrives in time."""
     return min(2.0, timeout_seconds * 0.1)
 
 
 class Deadline:
-    """The end of a claim's time for its agent, on this process's monotonic clock.
+    """When an agent's call must end, on this process's monotonic clock.
 
-    It lies a margin before complete-by, so that a call which ends in time is also told of
-    in time: 2 s, at most 10 % of the timeout.
+    A margin before complete-by, 2 s and at most 10 % of the timeout, leaves time for the reply
+    to arrive.
     """
 
     def __init__(self, timeout_seconds: float, began: float | None = None) -> None:
@@ -39,11 +39,11 @@ class Deadline:
         self._end = self._complete_by - margin_seconds(timeout_seconds)
 
     def remaining(self) -> float:
-        """Return the seconds left; zero or less: stop and say nothing."""
+        """Return the seconds left; at zero or less stop, without a reply."""
         return self._end - monotonic()
 
     def is_past_complete_by(self) -> bool:
-        """Say whether the claim is void by now, by this process's clock."""
+        """Say whether the claim is void by now, according to this process's clock."""
         return monotonic() >= self._complete_by
 
     def check(self) -> None:
@@ -69,30 +69,29 @@ class Call:
 
     @property
     def callback_token(self) -> str:
-        """Return what the remote service is to show when it answers later.
+        """Return the token that the remote service sends with a later answer.
 
-        Known before the call, the same at every attempt, and good for one answer.
+        Known before the call, the same at every attempt, and valid for one answer.
         """
         return callback_tokens.make(self.key)
 
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """What ``run`` returns when somebody else answers later, by callback.
+    """What ``run`` returns when the answer comes later, by callback.
 
-    No worker and no window is held meanwhile, but a place in the agent's ``deferred_window``,
-    where it has one.  Without an answer within that time the
-    attempt counts as failed.
+    Meanwhile the step holds no worker and no window, only a place in the agent's
+    ``deferred_window`` if it has one.  Without an answer in time the attempt counts as failed.
     """
 
     within_seconds: float
-    #: What is asked, in words for people.
+    #: The question, in words for people.
     question: str = ""
     #: The permission ("app.codename") a person needs to answer in the admin.
     permission: str = ""
     #: When an alert says that the answer is overdue.
     escalate_after_seconds: float | None = None
-    #: Without an answer in time the step has failed for good: nobody is asked again.
+    #: Without an answer in time the step fails for good, instead of asking again.
     is_asked_once: bool = False
 
     def __post_init__(self) -> None:
@@ -125,47 +124,47 @@ class Agent:
     window: ClassVar[int | None] = None
     #: Calls a second, over all workers; None means no limit.  A flow row overrides it.
     rate: ClassVar[float | None] = None
-    #: Answers outstanding, of calls that were deferred, over all workers; None means no limit.  A
-    #: flow row overrides it.
+    #: Deferred calls that wait for their answer, over all workers; None means no limit.  A flow
+    #: row overrides it.
     deferred_window: ClassVar[int | None] = None
-    #: Calls side by side in one process, and the most claims in one message; None means
-    #: ``SAS_BUNDLE_LIMIT``, and more in turn where calls are quick (``SAS_BUNDLE_DEPTH``).
+    #: Concurrent calls in one process, and the most claims in one message; None means
+    #: ``SAS_BUNDLE_LIMIT``, and more in turn if calls are quick (``SAS_BUNDLE_DEPTH``).
     bundle_limit: ClassVar[int | None] = None
     #: How long the service remembers a key; None means for good.
     key_retention_seconds: ClassVar[int | None] = None
-    #: What a person who answers for it presses, such as ("It is here", "It will not come"); None
+    #: The two buttons for a person's answer, such as ("It is here", "It will not come"); None
     #: means Approve and Decline.
     answer_labels: ClassVar[tuple[Text, Text] | None] = None
-    #: Statuses that only the service itself answers, and only where it did nothing.
+    #: HTTP statuses that only the service itself answers, and only if it did nothing.
     proof: ClassVar[frozenset[int]] = frozenset()
 
     @property
     def side_by_side(self) -> int:
-        """Return how many calls of it one process may hold at the same time."""
+        """Return how many calls of this agent one process may hold at the same time."""
         return 1 if self.is_serial else self.bundle_limit or int(sas.bundle_limit)
 
     @property
     def calls_at_once(self) -> int:
-        """Return how many calls of it run at the same time in one process: one, if it is local."""
+        """Return how many calls of this agent run at once in one process: one, if it is local."""
         return 1 if self.is_local else self.side_by_side
 
     @property
     def takes_itself(self) -> bool:
-        """Say whether a process that calls it may claim for it: not where calls run alone."""
+        """Say whether a process that calls this agent may claim for it: not if calls run alone."""
         return not (self.is_serial or self.is_local)
 
     def vouches(self, fault: Fault) -> bool:
-        """Say whether a fault of this agent is proof that nothing happened.
+        """Say whether a fault of this agent proves that nothing happened.
 
-        What a local agent wrote was rolled back, whatever it raised.
+        A local agent's writes are rolled back, whatever it raises.
         """
         return fault.no_effect or self.is_local or fault.status in self.proof
 
     def run(self, call: Call) -> dict[str, Any] | Deferred | None:
-        """Do the work of one call and return its result, or that it is deferred.
+        """Do the work of one call; return its result, or ``Deferred``.
 
-        Raises ``Unavailable``, ``Transient`` or ``Permanent`` when there is none, and
-        ``DeadlinePassed`` when the time was over first.  Anything else it raises counts as
+        Raises ``Unavailable``, ``Transient`` or ``Permanent`` when there is no result, and
+        ``DeadlinePassed`` when the time is over first.  Any other exception counts as
         transient.
         """
         raise NotImplementedError
@@ -173,18 +172,18 @@ class Agent:
     def probe(self, call: Call) -> dict[str, Any] | Deferred | None:
         """Ask the service what became of an earlier call with this key.
 
-        Asked of *queryable* agents before any call after one of unknown outcome.  Returns
-        that call's result, or None for proof that it never happened; then ``run`` follows.
-        Raises a fault while nobody can tell.
+        Called for *queryable* agents after a call of unknown outcome, before any further one.
+        Returns that call's result, or None as proof that it never happened; then ``run``
+        follows.  Raises a fault while the outcome cannot be told.
         """
         raise NotImplementedError
 
 
 class LocalAgent(Agent):
-    """An agent of the application's own tables.
+    """An agent that works on the application's own tables.
 
-    ``run`` is called inside a transaction that also files the reply, and only if the claim
-    still holds and its deadline has not passed at that moment; otherwise all of it is
+    ``run`` is called inside a transaction that also stores the reply, and only if the claim
+    still holds and its deadline has not passed at that moment; otherwise the transaction is
     rolled back.  It must not call anything remote.
     """
 
@@ -192,10 +191,10 @@ class LocalAgent(Agent):
 
 
 class TaskAgent(Agent):
-    """An agent whose work is a Celery task that exists already, called as a plain function.
+    """An agent that calls an existing Celery task as a plain function.
 
-    It gets the payload as keyword arguments, and the idempotency key under ``key_argument``
-    if that is named.  Whatever it raises counts as transient.  Made by
+    The task gets the payload as keyword arguments, and the idempotency key under
+    ``key_argument`` if that is set.  Any exception counts as transient.  Created by
     ``registry.register_task``.
     """
 

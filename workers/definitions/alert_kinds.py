@@ -1,7 +1,7 @@
-"""What an alert's code means: what its incident is called, how grave it is, and what to do.
+"""What an alert's code means: the title and severity of its incident, and what to do.
 
 The kinds are declared in ``engine_alerts``, in the desk's ``alerts``, and by applications.
-"Alerts" in the documentation is compared with them.
+A test compares them with "Alerts" in the documentation.
 """
 
 import re
@@ -18,15 +18,15 @@ from workers.definitions import sentences
 from workers.definitions.alert_messages import Text, in_words, worded
 from workers.exceptions import WorkflowError
 
-#: SQL: nobody but a person can tell that the cause of alert ``a`` has ended.
+#: SQL: only a person can tell that the cause of alert ``a`` has ended.
 BY_HAND = "a.acknowledged_at IS NOT NULL"
-#: Stands in an incident's parameters for what differs from one process to the next.
+#: Replaces, in an incident's parameters, what differs from one process to the next.
 ANY = "#"
 _ANY = re.compile(rf"(?<!\w){ANY}(?!\w)")
 
 
 class IncidentKind(StrEnum):
-    """What the cause of an incident lies in."""
+    """Where the cause of an incident lies."""
 
     #: A step of a workflow fails at its agent.
     FAILURE = "failure"
@@ -36,9 +36,9 @@ class IncidentKind(StrEnum):
     DUTY = "duty"
     #: Code that no live worker has.
     DEFINITION = "definition"
-    #: Whoever submits, or is to be told.
+    #: A submitter, or the address where it is notified.
     SUBMITTER = "submitter"
-    #: What the doctor finds at an installation.
+    #: A finding of the doctor about an installation.
     INSTALLATION = "installation"
     OTHER = "other"
 
@@ -50,84 +50,84 @@ class Severity(IntEnum):
     URGENT = 1
     #: Some processes wait for somebody.
     ERROR = 2
-    #: To be known; nothing waits.
+    #: For information; nothing waits.
     NOTICE = 3
 
 
-#: A text, or several by the sentence of an alert's ``says`` with which each is true; the one by
-#: the empty name holds where none is.
+#: A text, or texts by the name of a sentence in an alert's ``says``; the empty name is the
+#: default.
 Choice = Text | Mapping[str, Text]
 
 
 @dataclass(frozen=True, slots=True)
 class AlertKind:
-    """What a code of alerts means to people.
+    """The meaning of an alert code for people.
 
     ``title`` has the parameters ``code``, ``workflow``, ``step``, ``agent``, ``reason`` (of the
-    fault), ``message`` and ``about`` (what follows the code in the alert's cause); of alerts that
-    are of no process also those that the newest was raised with.
+    fault), ``message`` and ``about`` (what follows the code in the alert's cause); for alerts
+    without a process, also the parameters of the newest.
     """
 
     code: str
     kind: IncidentKind
     severity: Severity
     title: Choice
-    #: What to do, where an alert does not bring a ``remedy`` of its own.
+    #: What to do, unless an alert brings a ``remedy`` of its own.
     remedy: Choice
     #: What happens by itself; empty = nothing until somebody acts.
     goes_on: Choice = ""
-    #: What an alert says, with the parameters it was raised with; or the sentences of which each
-    #: alert says some, those that its parameter ``says`` names.  Empty = the title.
+    #: What an alert says, filled in with its parameters; or sentences by name, of which an alert
+    #: says those in its parameter ``says``.  Empty = the title.
     message: Text | Mapping[str, Text] = ""
-    #: An application's: takes the subjects of alerts that are not resolved and returns those whose
-    #: cause has ended; the sweep asks every few seconds while there are any.
-    #: None = such an alert closes when somebody acknowledges it.
+    #: For an application's alerts: takes the subjects of unresolved ones and returns those whose
+    #: cause has ended; the sweep calls it every few seconds while there are any.
+    #: None = the alert closes when somebody acknowledges it.
     ended: Callable[[Collection[str]], Collection[str]] | None = None
-    #: The engine's and the desk's: the same as SQL.
+    #: For the engine's and the desk's alerts: the same as SQL.
     ended_sql: str = ""
 
     def title_with(self, params: Mapping[str, Any]) -> str:
-        """Return the title in words; a parameter that is missing is left empty."""
-        said = _said(params)
-        known = {**worded(said), "code": self.code, "reason": _reason(params), **params}
-        # A person is not told which: there are many.
-        return _ANY.sub("…", str(_chosen(self.title, said)) % defaultdict(str, known))
+        """Return the title in words; a missing parameter is left empty."""
+        newest = _newest(params)
+        values = {**worded(newest), "code": self.code, "reason": _reason(params), **params}
+        # The many values that differ are left out.
+        return _ANY.sub("…", str(_choose(self.title, newest)) % defaultdict(str, values))
 
     def known_with(self, params: Mapping[str, Any]) -> str:
-        """Return what the newest alert says that is of no process; empty: there is none."""
-        said = _said(params)
-        return self.message_with(said) if said else ""
+        """Return what the newest alert without a process says; empty: there is none."""
+        newest = _newest(params)
+        return self.message_with(newest) if newest else ""
 
     def remedy_with(self, params: Mapping[str, Any]) -> str:
-        """Return what is to be done, as far as the newest alert knows why it was raised."""
-        said = _said(params)
-        own = said.get("remedy")
-        return sentences.in_words(own) if own else str(_chosen(self.remedy, said))
+        """Return what to do: the newest alert's own remedy, or that of the kind."""
+        newest = _newest(params)
+        remedy = newest.get("remedy")
+        return sentences.in_words(remedy) if remedy else str(_choose(self.remedy, newest))
 
     def goes_on_with(self, params: Mapping[str, Any]) -> str:
         """Return what happens by itself; empty: nothing until somebody acts."""
-        return str(_chosen(self.goes_on, _said(params)))
+        return str(_choose(self.goes_on, _newest(params)))
 
     def message_with(self, params: Mapping[str, Any]) -> str:
         """Return in words what an alert of this kind says.
 
-        ``text`` in its parameters is what it was raised with where nobody gave any.
+        An alert that was raised without parameters has its message as ``text``.
         """
         if "text" in params:
             return str(params["text"])
-        message = self.message or _chosen(self.title, params)
+        message = self.message or _choose(self.title, params)
         return in_words(message, {"code": self.code, **params}).rstrip()
 
 
-def _said(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what the newest alert of an incident was raised with, if that is of no process."""
+def _newest(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the parameters of an incident's newest alert, if that has no process."""
     return params.get("said") or {}
 
 
-def _chosen(choice: Choice, said: Mapping[str, Any]) -> Text:
+def _choose(choice: Choice, params: Mapping[str, Any]) -> Text:
     if not isinstance(choice, Mapping):
         return choice
-    names = [*said.get("says", ()), ""]
+    names = [*params.get("says", ()), ""]
     return next((choice[name] for name in names if name in choice), "")
 
 
@@ -142,26 +142,26 @@ _kinds: dict[str, AlertKind] = {}
 
 
 def register_alert_kind(kind: AlertKind) -> AlertKind:
-    """Make known what the alerts of a code mean; refuse another one of the same code."""
+    """Register what the alerts of a code mean; refuse a second kind of the same code."""
     if _kinds.setdefault(kind.code, kind) != kind:
         raise WorkflowError(f"Alert code {kind.code!r} is registered twice. Choose another code.")
     return kind
 
 
 def alert_kind(code: str) -> AlertKind:
-    """Return what the alerts of a code mean; of an unknown one, that much."""
-    known = _kinds.get(code)
-    if known is not None:
-        return known
+    """Return the kind of a code; for an unknown code, one that shows the code and the message."""
+    kind = _kinds.get(code)
+    if kind is not None:
+        return kind
     unnamed = _("%(code)s: %(message)s")
     return AlertKind(code, IncidentKind.OTHER, Severity.ERROR, unnamed, "")
 
 
 def alert_text(code: str, params: Mapping[str, Any] | None, message: str) -> str:
-    """Return what an alert says, in words; one without parameters says its message."""
+    """Return what an alert says, in words; without parameters, its message."""
     return message if params is None else alert_kind(code).message_with(params)
 
 
 def alert_kinds() -> list[AlertKind]:
-    """Return every kind that is known, in the order of their registration."""
+    """Return every registered kind, in the order of registration."""
     return list(_kinds.values())

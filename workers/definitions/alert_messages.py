@@ -1,7 +1,7 @@
-"""What alerts say, put into words when it is read.
+"""What alerts say, put into words at reading.
 
 An alert keeps its code and its parameters.  A parameter whose name ends in ``_at`` is an instant
-and is told in the reader's time zone.
+and is shown in the reader's time zone.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ Text = str | Promise
 
 
 def in_words(message: Text | Mapping[str, Text], params: Mapping[str, Any]) -> str:
-    """Return a message with its parameters; a parameter that is missing is left empty."""
+    """Return a message with its parameters; a missing parameter is left empty."""
     values = defaultdict(str, worded(params))
     if problem := params.get("problem"):
         values["reason"] = delivery_problems.text_of(problem["code"], problem["params"])
@@ -29,13 +29,13 @@ def in_words(message: Text | Mapping[str, Text], params: Mapping[str, Any]) -> s
     values["question"] = values["question"] or gettext("an answer")
     if not isinstance(message, Mapping):
         return str(message) % values
-    # A sentence that this code does not know is of a newer one: the others still help.
+    # A sentence that this code does not know comes from newer code: the others still help.
     sentences = [message[name] for name in params.get("says", ()) if name in message]
     return " ".join(str(sentence) % values for sentence in sentences)
 
 
 def worded(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters with sentences and instants among them in the reader's words."""
+    """Return parameters with their sentences and instants in the reader's words."""
     return {name: _in_words(name, value) for name, value in params.items()}
 
 

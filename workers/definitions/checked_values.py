@@ -17,81 +17,81 @@ from workers.runtime.storable_text import is_storable
 
 E = TypeVar("E", bound=StrEnum)
 
-#: What the columns hold.
+#: Limits of the columns.
 NAME_LENGTH = 100
 MOST_ATTEMPTS = 32_767
 MOST_SECONDS = 2_147_483_647
-#: One attempt at the most; longer work defers its reply.
+#: Longest timeout of one attempt; longer work defers its reply.
 TIMEOUT_SECONDS = 600
 
 
-def name(where: str, what: str, value: object) -> None:
-    """Refuse what is no name: text of 1 to 100 characters that every database holds."""
+def name(where: str, field: str, value: object) -> None:
+    """Refuse a value that is not a name: text of 1 to 100 characters that every database holds."""
     if not isinstance(value, str) or not 1 <= len(value) <= NAME_LENGTH:
-        raise _refused(where, what, f"text of 1 to {NAME_LENGTH} characters", value)
+        raise _error(where, field, f"text of 1 to {NAME_LENGTH} characters", value)
     if not is_storable(value):
-        raise _refused(where, what, "text without NUL and lone surrogates", value)
+        raise _error(where, field, "text without NUL and lone surrogates", value)
 
 
-def names(where: str, what: str, value: object) -> tuple[str, ...]:
+def names(where: str, field: str, value: object) -> tuple[str, ...]:
     """Return names as a tuple; one name stands for itself."""
     if isinstance(value, str):
         return (value,)
-    each = tuple(value) if isinstance(value, Iterable) else (None,)
-    if not all(isinstance(text, str) for text in each):
-        raise _refused(where, what, "a name or a sequence of names", value)
-    return each
+    texts = tuple(value) if isinstance(value, Iterable) else (None,)
+    if not all(isinstance(text, str) for text in texts):
+        raise _error(where, field, "a name or a sequence of names", value)
+    return texts
 
 
 def whole(
     where: str,
-    what: str,
+    field: str,
     value: object,
     *,
     least: int,
     most: int = MOST_SECONDS,
     remedy: str = "",
 ) -> None:
-    """Refuse what is no whole number from ``least`` to ``most``; None is the default."""
+    """Refuse a value that is not a whole number from ``least`` to ``most``; None is the default."""
     if value is None:
         return
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise _refused(where, what, f"a whole number from {least} to {most}", value, remedy)
+        raise _error(where, field, f"a whole number from {least} to {most}", value, remedy)
 
 
-def seconds(where: str, what: str, value: object) -> None:
-    """Refuse what is no number of seconds, 0 or more; None is the default."""
+def seconds(where: str, field: str, value: object) -> None:
+    """Refuse a value that is not a number of seconds, 0 or more; None is the default."""
     if value is None:
         return
     if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
-        raise _refused(where, what, "a number of seconds, 0 or more", value)
+        raise _error(where, field, "a number of seconds, 0 or more", value)
 
 
-def above_zero(where: str, what: str, value: object) -> None:
-    """Refuse what is no finite number above 0; None is the default."""
+def above_zero(where: str, field: str, value: object) -> None:
+    """Refuse a value that is not a finite number above 0; None is the default."""
     if value is None:
         return
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < inf:
-        raise _refused(where, what, "a number above 0", value)
+        raise _error(where, field, "a number above 0", value)
 
 
-def choice(where: str, what: str, value: object, kind: type[E]) -> E:
+def choice(where: str, field: str, value: object, kind: type[E]) -> E:
     """Return the member of ``kind`` that the value is or spells."""
     for member in kind:
         if value == member:
             return member
     members = ", ".join(f"{kind.__name__}.{member.name}" for member in kind)
-    raise _refused(where, what, f"one of {members}", value)
+    raise _error(where, field, f"one of {members}", value)
 
 
-def flag(where: str, what: str, value: object) -> None:
-    """Refuse what is neither True nor False."""
+def flag(where: str, field: str, value: object) -> None:
+    """Refuse a value other than True and False."""
     if not isinstance(value, bool):
-        raise _refused(where, what, "True or False", value)
+        raise _error(where, field, "True or False", value)
 
 
-def labels(where: str, what: str, value: object) -> None:
-    """Refuse what is no pair of texts, which may be translated when they are read.
+def labels(where: str, field: str, value: object) -> None:
+    """Refuse a value that is not a pair of texts, lazily translated or not.
 
     None is the default.
     """
@@ -102,50 +102,50 @@ def labels(where: str, what: str, value: object) -> None:
         or len(value) != 2
         or not all(isinstance(text, str | Promise) and str(text) for text in value)
     ):
-        raise _refused(where, what, 'a pair of texts, such as ("It is here", "It is lost")', value)
+        raise _error(where, field, 'a pair of texts, such as ("It is here", "It is lost")', value)
 
 
-def function(where: str, what: str, value: object, *arguments: str) -> None:
-    """Refuse what is no plain function of these arguments; None is the default."""
+def function(where: str, field: str, value: object, *arguments: str) -> None:
+    """Refuse a value that is not a plain function of these arguments; None is the default."""
     if value is None:
         return
     if not callable(value):
-        raise _refused(where, what, "a function", value)
-    plain(where, what, value)
+        raise _error(where, field, "a function", value)
+    plain(where, field, value)
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):
-        # One of C's, of which nobody knows.
+        # A function in C may have no signature.
         return
     try:
         signature.bind(*arguments)
     except TypeError:
         count = f"{len(arguments)} argument{'s' * (len(arguments) != 1)}"
         raise WorkflowError(
-            f"{where}: {what} must take {count} ({', '.join(arguments)}), got {what}{signature}."
+            f"{where}: {field} must take {count} ({', '.join(arguments)}), got {field}{signature}."
         ) from None
 
 
-def plain(where: str, what: str, value: object) -> None:
-    """Refuse ``async def`` and generators: called, they run nothing and return what is true."""
-    for one in (value, getattr(type(value), "__call__", None)):  # noqa: B004
+def plain(where: str, field: str, value: object) -> None:
+    """Refuse ``async def`` and generators: called, they run nothing and return a true value."""
+    for target in (value, getattr(type(value), "__call__", None)):  # noqa: B004
         if (
-            inspect.iscoroutinefunction(one)
-            or inspect.isasyncgenfunction(one)
-            or inspect.isgeneratorfunction(one)
+            inspect.iscoroutinefunction(target)
+            or inspect.isasyncgenfunction(target)
+            or inspect.isgeneratorfunction(target)
         ):
             raise WorkflowError(
-                f"{where}: {what} must be a plain function, got {value!r}. "
+                f"{where}: {field} must be a plain function, got {value!r}. "
                 "Write it with def, and return what it is to answer."
             )
 
 
-def instance(where: str, what: str, value: object, kind: type[Any]) -> None:
-    """Refuse what is of another class; None is the default."""
+def instance(where: str, field: str, value: object, kind: type[Any]) -> None:
+    """Refuse an instance of another class; None is the default."""
     if value is not None and not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
-        raise _refused(where, what, f"{article} {kind.__name__}", value)
+        raise _error(where, field, f"{article} {kind.__name__}", value)
 
 
-def _refused(where: str, what: str, wanted: str, value: object, remedy: str = "") -> WorkflowError:
-    return WorkflowError(f"{where}: {what} must be {wanted}, got {value!r}. {remedy}".rstrip())
+def _error(where: str, field: str, expected: str, value: object, remedy: str = "") -> WorkflowError:
+    return WorkflowError(f"{where}: {field} must be {expected}, got {value!r}. {remedy}".rstrip())

@@ -1,7 +1,6 @@
 """Why something could not be delivered: a code with its parameters, and the text of each.
 
-What is stored of it is the code and the parameters; the text is made when it is read, in the
-reader's language.
+The code and the parameters are stored; the text is made at reading, in the reader's language.
 """
 
 from collections.abc import Mapping
@@ -28,7 +27,7 @@ TEXTS: Mapping[str, Any] = {
 
 
 def text_of(code: str, params: Mapping[str, Any]) -> str:
-    """Return what a problem is in words; of one that has no code of its own, as it was told."""
+    """Return a problem in words; one without a code of its own brings its text."""
     template = TEXTS.get(code)
     if template is None:
         return str(params.get("text", code))
@@ -36,12 +35,12 @@ def text_of(code: str, params: Mapping[str, Any]) -> str:
 
 
 def last_failure(problem: Mapping[str, Any] | None, text: str) -> str:
-    """Return in words why a sink could not be told at last; ``text`` is a version before's."""
+    """Return in words why a sink could last not be told; ``text`` comes from older versions."""
     return text or (text_of(problem["code"], problem["params"]) if problem else "")
 
 
 def answer_text(problem: Mapping[str, Any] | None, status: int | None, answer: str) -> str:
-    """Return in words how a delivery went at last: the problem, the status, what was answered."""
+    """Return in words how the last delivery went: its problem, status and answer."""
     text = text_of(problem["code"], problem["params"]) if problem else ""
     text = ": ".join(filter(None, (text, answer)))
     values = str(status or "")

@@ -1,4 +1,4 @@
-"""What installed apps declare in modules of known names."""
+"""Import the modules in which installed apps declare things."""
 
 import traceback
 from functools import cache
@@ -16,13 +16,13 @@ def import_modules(*names: str) -> None:
     """Import the modules of these names of every installed app, once per process.
 
     Raises ``WorkflowError`` for one that cannot be imported: the app, the module and why, in a
-    line.  A module that fails has registered what stands above its fault: run again, that would be
-    refused as registered twice.  So the fault is kept, and every later call raises it again.
+    line.  A failed module has already registered what stands above its error: a second import
+    would be refused as registered twice.  So the error is kept, and every later call raises it.
     """
     if failure := _failure(*names):
-        error, where = failure
-        # With where it came from alone: each raise would add to it, for as long as a process lives.
-        raise error.with_traceback(where)
+        error, origin = failure
+        # The first traceback only: every raise would lengthen it, as long as the process lives.
+        raise error.with_traceback(origin)
 
 
 @cache
@@ -35,14 +35,14 @@ def _failure(*names: str) -> tuple[WorkflowError, TracebackType | None] | None:
 
 
 def _import(config: AppConfig, name: str) -> WorkflowError | None:
-    """Import a module of an app, if there is one; return what is wrong with it."""
+    """Import a module of an app, if there is one; return its error."""
     if not module_has_submodule(config.module, name):
         return None
     module = f"{config.name}.{name}"
     try:
         import_module(module)
     except WorkflowError as error:
-        # It names the workflow or agent itself.
+        # Its text names the workflow or agent.
         return error
     except Exception as error:  # noqa: BLE001 (a module may fail in any way)
         refusal = WorkflowError(
@@ -55,7 +55,7 @@ def _import(config: AppConfig, name: str) -> WorkflowError | None:
 
 
 def _where(config: AppConfig, error: Exception) -> str:
-    """Return the line of the app's own code that failed, where there is one."""
+    """Return the line of the app's own code that failed, if there is one."""
     folder = Path(config.path)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if Path(frame.filename).is_relative_to(folder):

@@ -1,4 +1,4 @@
-"""What a call changes outside, and so what may be done when nobody knows whether it did."""
+"""What a call changes outside, and so what may follow when its outcome is unknown."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -6,15 +6,15 @@ from typing import Protocol
 
 
 class Effect(StrEnum):
-    """How a call of unknown outcome is dealt with."""
+    """What follows a call of unknown outcome."""
 
     #: Call again with the same key: the service remembers it, within the key's retention.
     IDEMPOTENT = "idempotent"
-    #: Ask first (``Agent.probe``), and call again only if it did not happen.
+    #: Ask the service first (``Agent.probe``); call again only if the call did not happen.
     QUERYABLE = "queryable"
-    #: Nothing: an operator finds out (or an optional step is skipped).
+    #: Do not call again: an operator finds out (or an optional step is skipped).
     UNSAFE = "unsafe"
-    #: Call again: nothing outside is changed by it.
+    #: Call again: the call changes nothing outside.
     NONE = "none"
 
 
@@ -26,7 +26,7 @@ class _Called(Protocol):
 
 
 def is_doubtful(step: _Called, now: datetime) -> bool:
-    """Say whether a step may have had its effect, and only a person can find out."""
+    """Say whether a step may have had its effect, which only a person can find out."""
     return step.is_in_doubt and is_beyond_finding_out(
         step.effect, step.key_retention_seconds, step.key_used_at, now
     )
@@ -35,10 +35,10 @@ def is_doubtful(step: _Called, now: datetime) -> bool:
 def is_beyond_finding_out(
     effect: str, retention_seconds: int | None, key_used_at: datetime | None, now: datetime
 ) -> bool:
-    """Say of a call in doubt whether only a person can still find out what it did.
+    """Say whether only a person can still find out what a call in doubt did.
 
-    Unsafe calls are never repeated; of a service that remembers keys for a time, not once
-    that time is over, counted from the first call with the key.
+    Unsafe calls are never repeated; calls of a service that forgets keys are repeated only
+    within its retention, counted from the first call with the key.
     """
     if effect == Effect.UNSAFE:
         return True

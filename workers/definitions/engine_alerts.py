@@ -1,8 +1,8 @@
 """The engine's kinds of alerts.
 
-Each says here what it is called, how grave it is, what to do, what it says, and when its cause has
-ended: SQL about the alert ``a`` with its process ``p`` and step ``s``, if it has any, and the
-bounds ``c`` (``store.alert_resolution``).  Without, it closes when somebody acknowledges it.
+Each declares its title, severity, remedy and message, and when its cause has ended: SQL about the
+alert ``a`` with its process ``p`` and step ``s``, if it has any, and the bounds ``c``
+(``store.alert_resolution``).  Without that SQL it closes when somebody acknowledges it.
 """
 
 from django.utils.translation import gettext_lazy as _
@@ -38,7 +38,7 @@ for _kind in (
         _("Tell the customer. Nothing is left to be done in the system."),
         goes_on=_("what was done is being undone"),
         message=_("%(subject)s is being undone: step %(step)s failed: %(reason)s"),
-        # In error it is not being undone any more: its failed undo step has an alert of its own.
+        # In error it is no longer being undone: its failed undo step has an alert of its own.
         ended_sql=f"{_OVER} OR p.state = 'error'",
     ),
     AlertKind(
@@ -131,7 +131,7 @@ for _kind in (
         _("Nothing, or have the step done again once its service is back, or do it by hand."),
         goes_on=_("the processes go on without the step"),
         message=_("%(subject)s: optional step %(step)s was skipped: %(reason)s"),
-        # Skipped it stays: only done after all, or undone with the rest, is it moot.
+        # It stays skipped: moot only once it is done after all, or undone with the rest.
         ended_sql=f"p.state IN ('compensated', 'cancelled') OR s.state <> 'skipped' OR {BY_HAND}",
     ),
     AlertKind(
@@ -200,7 +200,7 @@ for _kind in (
                 " --only duties says that it waits, too."
             ),
         },
-        # Who watches asks nobody for it: no worker might hear.
+        # `sas watch` triggers nothing: perhaps no worker listens.
         goes_on={"triggered": _("a worker triggers it each time it is late")},
         message={
             "never": _("The %(duty)s was never done."),
@@ -258,7 +258,7 @@ for _kind in (
                 "Steps wait for code that no live worker has: workflow %(name)s,"
                 " version %(version)s, step %(missing)s"
             ),
-            # One of the two is there: the name, or that of the process that waits.
+            # One of the two is set: the name, or the workflow of the waiting process.
             "": _("Steps wait for code that no live worker has: %(about)s%(workflow)s"),
         },
         _(

@@ -1,6 +1,6 @@
-"""Which definitions a code has: what a worker with it may claim, and what it can call.
+"""Which definitions the code of a process has: what it may claim, and what it can call.
 
-Workers report it, so that during a deployment each is given what its own code knows.
+Workers report it, so that during a deployment each gets only work that its own code knows.
 """
 
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ from workers.runtime.json_text import encode_document
 
 @dataclass(frozen=True, slots=True)
 class KnownDefinitions:
-    """The agents and workflow versions of one code."""
+    """The agents and workflow versions that one state of the code has."""
 
-    #: Queue by name of the agent.
+    #: Queues by agent.
     agents: dict[str, str] = field(default_factory=dict)
-    #: Agents for which a process claims itself.
+    #: Agents whose processes claim for themselves.
     taking: frozenset[str] = frozenset()
-    #: As ``version_name`` has them.
+    #: Names from ``version_name``.
     versions: frozenset[str] = frozenset()
 
     def to_document(self) -> str:
-        """Return it as JSON text; the same definitions are the same text."""
+        """Return the definitions as JSON; the same definitions are the same text."""
         names = {"agents": sorted(self.agents.items())}
         sets = {"taking": sorted(self.taking), "versions": sorted(self.versions)}
         return encode_document(names | sets)
@@ -45,7 +45,7 @@ class KnownDefinitions:
         )
 
     def __sub__(self, other: "KnownDefinitions") -> "KnownDefinitions":
-        """Return what ``other`` has not."""
+        """Return the definitions that ``other`` lacks."""
         return KnownDefinitions(
             {name: queue for name, queue in self.agents.items() if name not in other.agents},
             self.taking - set(other.agents),
@@ -61,27 +61,27 @@ class KnownDefinitions:
 
 
 def version_name(workflow: str, version: int) -> str:
-    """Return how a version of a workflow is called here, as ``due_steps.VERSION`` does."""
+    """Return the name of a workflow's version, as ``due_steps.VERSION`` has it in SQL."""
     return f"{workflow}:{version}"
 
 
-#: What it was read from, and what was read.
+#: Cache: the agents and workflows, their definitions, and the name of those.
 _own: tuple[Any, KnownDefinitions, str] = (None, KnownDefinitions(), "")
 
 
 def own() -> KnownDefinitions:
-    """Return what the code of this process knows."""
+    """Return the definitions of this process's code."""
     return _read()[1]
 
 
 def own_code() -> str:
-    """Return the name of that: equal where the same is known."""
+    """Return a name for this process's definitions: the same for equal ones."""
     return _read()[2]
 
 
-def code_of(known: KnownDefinitions) -> str:
-    """Return a name for what is known: equal where the same is known."""
-    return sha256(known.to_document().encode()).hexdigest()[:16]
+def code_of(definitions: KnownDefinitions) -> str:
+    """Return a name for definitions: the same for equal ones."""
+    return sha256(definitions.to_document().encode()).hexdigest()[:16]
 
 
 def is_known(workflow: str, version: int, agent: str) -> bool:
@@ -93,10 +93,10 @@ def _read() -> tuple[Any, KnownDefinitions, str]:
     global _own  # noqa: PLW0603 (the cache)
     agents, workflows = registry.agents(), registry.workflows()
     if (agents, workflows) != _own[0]:
-        known = KnownDefinitions(
+        definitions = KnownDefinitions(
             {agent.name: agent.queue for agent in agents},
             frozenset(agent.name for agent in agents if agent.takes_itself),
-            frozenset(version_name(one.name, one.version) for one in workflows),
+            frozenset(version_name(spec.name, spec.version) for spec in workflows),
         )
-        _own = (agents, workflows), known, code_of(known)
+        _own = (agents, workflows), definitions, code_of(definitions)
     return _own

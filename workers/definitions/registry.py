@@ -15,7 +15,7 @@ A = TypeVar("A", bound=Agent)
 
 _workflows: dict[tuple[str, int], Workflow] = {}
 _agents: dict[str, Agent] = {}
-#: Says of an owner of webhooks which secrets they are signed with, the newest first.
+#: Returns the secrets that sign the webhooks of an owner, the newest first.
 Secrets = Callable[[str], Sequence[str]]
 _secrets: list[Secrets] = []
 _providers: dict[str, Provider] = {}
@@ -24,13 +24,13 @@ _providers: dict[str, Provider] = {}
 def discover() -> None:
     """Import ``agents``, ``workflows`` and ``webhooks`` of every installed app.
 
-    Every look-up does it first, so a name is known wherever it is asked for.
+    Every look-up does so first: a name is known wherever it is looked up.
     """
     discovery.import_modules("agents", "workflows", "webhooks")
 
 
 def register_workflow(workflow: Workflow) -> Workflow:
-    """Make a workflow known; refuse another one of the same name and version."""
+    """Register a workflow; refuse another one of the same name and version."""
     key = (workflow.name, workflow.version)
     if _workflows.setdefault(key, workflow) is not workflow:
         raise WorkflowError(
@@ -41,16 +41,16 @@ def register_workflow(workflow: Workflow) -> Workflow:
 
 
 def register_agent(cls: type[A]) -> type[A]:
-    """Make an agent known under its ``name``; a class decorator.
+    """Register an agent under its ``name``; a class decorator.
 
     Raises ``WorkflowError`` for an attribute that cannot work, and for a second agent of a name.
     """
     _check_agent(cls)
     agent = cls()
-    for what in ("run", "probe"):
-        checked_values.function(f"Agent {agent.name}", what, getattr(agent, what), "call")
-    known = _agents.setdefault(agent.name, agent)
-    if type(known) is not cls:
+    for method in ("run", "probe"):
+        checked_values.function(f"Agent {agent.name}", method, getattr(agent, method), "call")
+    registered = _agents.setdefault(agent.name, agent)
+    if type(registered) is not cls:
         raise WorkflowError(f"Two agents are called {agent.name!r}. Rename one of them.")
     return cls
 
@@ -79,19 +79,19 @@ def _check_agent(cls: type[Agent]) -> None:
 
 
 def _check_names(where: str, cls: type[Agent]) -> None:
-    """Refuse an attribute that is written almost as one that an agent has: nothing reads it."""
-    own = {name for one in cls.__mro__ if one not in Agent.__mro__ for name in vars(one)}
+    """Refuse an attribute that is almost spelt like one of ``Agent``: nothing reads it."""
+    own = {name for base in cls.__mro__ if base not in Agent.__mro__ for name in vars(base)}
     for name in sorted(own - {*dir(Agent), *Agent.__annotations__}):
-        if meant := get_close_matches(name, Agent.__annotations__, n=1, cutoff=0.85):
+        if matches := get_close_matches(name, Agent.__annotations__, n=1, cutoff=0.85):
             raise WorkflowError(
-                f"{where} sets {name}, which nothing reads: an agent has {meant[0]}. Rename it."
+                f"{where} sets {name}, which nothing reads: an agent has {matches[0]}. Rename it."
             )
 
 
 def register_secrets(secrets: Secrets) -> Secrets:
-    """Make known who knows the secrets of webhooks; a decorator, for a module ``webhooks``.
+    """Register a function that returns secrets of webhooks; a decorator, for ``webhooks`` modules.
 
-    It returns none for an owner it does not know: the next one is asked then.
+    It returns none for an owner it does not know: the next function is asked then.
     """
     if secrets not in _secrets:
         _secrets.append(secrets)
@@ -99,7 +99,7 @@ def register_secrets(secrets: Secrets) -> Secrets:
 
 
 def webhook_secrets(owner: str) -> tuple[str, ...]:
-    """Return the secrets of an owner of webhooks; none where no app knows any."""
+    """Return the secrets of an owner of webhooks; none if no app knows any."""
     discover()
     for secrets in _secrets:
         if owner_secrets := tuple(secrets(owner)):
@@ -108,7 +108,7 @@ def webhook_secrets(owner: str) -> tuple[str, ...]:
 
 
 def register_provider(provider: Provider) -> Provider:
-    """Make a provider of webhooks known; refuse another one of the same name."""
+    """Register a provider of webhooks; refuse another one of the same name."""
     if _providers.setdefault(provider.name, provider) is not provider:
         raise WorkflowError(
             f"Two providers of webhooks are called {provider.name!r}. Rename one of them."
@@ -133,15 +133,15 @@ def register_task(
     """Make a Celery task an agent, unchanged; return the agent's name for ``step``.
 
     The task is called as a plain function, one call at a time, with the payload as keyword
-    arguments.  Nothing is known of what it does outside, so its effect is unsafe (an unknown
-    outcome goes to an operator) unless you say that it may be called again; then have it use
-    the idempotency key, given under ``key_argument``.
+    arguments.  Its effect outside is unknown, so it counts as unsafe (an unknown outcome goes
+    to an operator) unless you declare that it may be called again; then have it use the
+    idempotency key, passed as ``key_argument``.
     """
-    known_as = name or str(task.name)
-    # A Celery task itself takes anything; what it runs says what it is.
-    checked_values.plain(f"Agent {known_as}", "task", getattr(task, "run", task))
+    name = name or str(task.name)
+    # A Celery task's own signature takes anything; that of its ``run`` counts.
+    checked_values.plain(f"Agent {name}", "task", getattr(task, "run", task))
     attributes = {
-        "name": known_as,
+        "name": name,
         "effect": effect,
         "key_argument": key_argument,
         "queue": queue,
@@ -149,11 +149,11 @@ def register_task(
         "__doc__": task.__doc__,
     }
     register_agent(type("TaskAgent", (TaskAgent,), attributes))
-    return known_as
+    return name
 
 
 def workflow(name: str, version: int | None = None) -> Workflow:
-    """Return the workflow of that version, the newest when None; raise ``UnknownWorkflow``."""
+    """Return that version of a workflow, the newest if None; raise ``UnknownWorkflow``."""
     discover()
     if version is None:
         version = max((v for n, v in _workflows if n == name), default=None)
@@ -164,7 +164,7 @@ def workflow(name: str, version: int | None = None) -> Workflow:
 
 
 def has_workflow(name: str, version: int) -> bool:
-    """Say whether that version of a workflow is in this code."""
+    """Say whether this code has that version of a workflow."""
     discover()
     return (name, version) in _workflows
 
@@ -179,7 +179,7 @@ def agent(name: str) -> Agent:
 
 
 def has_agent(name: str) -> bool:
-    """Say whether an agent of that name is in this code."""
+    """Say whether this code has an agent of that name."""
     discover()
     return name in _agents
 
@@ -195,16 +195,16 @@ def agents() -> list[Agent]:
 
 
 def queues() -> set[str]:
-    """Return the names of every queue that some agent is called through."""
+    """Return the names of the queues of all agents."""
     return {agent.queue for agent in agents()}
 
 
 def of_queues(names: Collection[str]) -> set[str]:
-    """Return the names of the agents that are called through some queues."""
+    """Return the names of the agents whose queue is one of these."""
     return {agent.name for agent in agents() if agent.queue in names}
 
 
 def step_names() -> set[str]:
-    """Return the names of every step and undo step of every workflow."""
+    """Return the names of all steps and undo steps of all workflows."""
     specs = [spec for workflow in workflows() for spec in workflow.steps]
     return {spec.name for spec in specs} | {spec.undo.name for spec in specs if spec.undo}

@@ -1,8 +1,8 @@
-"""Sentences that are kept with their parameters, and put into words when they are read.
+"""Sentences that are stored with their parameters, and translated at reading.
 
-For what is said in many sentences and kept for minutes only, as what the doctor finds: the sentence
-itself is the code.  What is kept for long has a code of its own (``alert_messages``).  Imported as
-``_`` and ``ngettext``, as what collects texts for translators expects.
+For texts of many sentences that are kept for minutes only, such as the doctor's findings: the
+sentence itself is the code.  Texts that are kept for long have codes (``alert_messages``).
+Import ``say`` and ``say_counted`` as ``_`` and ``ngettext``, which makemessages looks for.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,24 +13,24 @@ from django.utils.translation import gettext, ngettext
 
 from workers.runtime.storable_text import storable
 
-#: Names that one line holds: those of most workflows whole, of one with hundreds a beginning.
+#: Names on one line: all of most workflows, the first of one with hundreds.
 NAMED = 12
 
 
 class Sentence(str):
-    """A sentence as the code has it, with what is kept of it."""
+    """An untranslated sentence, with what is stored of it."""
 
     kept: dict[str, Any]
 
 
 def say(text: str, /, **params: Any) -> Sentence:
-    """Return a sentence; a parameter may be one, too."""
-    return _made({"text": text, "params": params})
+    """Return a sentence; parameters may be sentences, too."""
+    return _sentence({"text": text, "params": params})
 
 
 def say_counted(one: str, many: str, n: int, /, **params: Any) -> Sentence:
-    """Return a sentence about ``n`` of something, which it names ``%(n)d``."""
-    return _made({"text": one, "many": many, "params": {"n": n, **params}})
+    """Return a sentence about ``n`` things, with the number as ``%(n)d``."""
+    return _sentence({"text": one, "many": many, "params": {"n": n, **params}})
 
 
 def say_names(names: Sequence[str], between: str = ", ") -> str:
@@ -43,35 +43,35 @@ def say_names(names: Sequence[str], between: str = ", ") -> str:
 
 
 def unended(text: str) -> str:
-    """Return a text without its own end, for one that stands before the end of a sentence."""
+    """Return a text without its full stop, to stand at the end of a sentence."""
     return text.rstrip(" .")
 
 
 def kept(text: str) -> dict[str, Any] | str:
-    """Return what is kept of a text: of one that is no sentence of ours, the text."""
+    """Return what is stored of a text: a sentence and its parameters, or the mere text."""
     return text.kept if isinstance(text, Sentence) else storable(text)
 
 
-def in_words(said: Mapping[str, Any] | str) -> str:
-    """Return what was said, or kept of it, in the reader's language; a mere text as it is."""
-    return _worded(kept(said) if isinstance(said, str) else said, gettext, ngettext)
+def in_words(text: Mapping[str, Any] | str) -> str:
+    """Return a sentence, stored or not, in the reader's language; a mere text as it is."""
+    return _in_words(kept(text) if isinstance(text, str) else text, gettext, ngettext)
 
 
 def changed(text: str, change: Callable[[str], str]) -> str:
-    """Return a text with everything changed that is none of the code's own."""
-    return _made(_changed(text.kept, change)) if isinstance(text, Sentence) else change(text)
+    """Return a text with everything changed that does not come from the code itself."""
+    return _sentence(_change(text.kept, change)) if isinstance(text, Sentence) else change(text)
 
 
-def _made(known: dict[str, Any]) -> Sentence:
-    params = {name: _kept(value) for name, value in known["params"].items()}
-    known = {**known, "params": params}
-    sentence = Sentence(_worded(known, str, lambda one, many, n: one if n == 1 else many))
-    sentence.kept = known
+def _sentence(record: dict[str, Any]) -> Sentence:
+    params = {name: _storable(value) for name, value in record["params"].items()}
+    record = {**record, "params": params}
+    sentence = Sentence(_in_words(record, str, lambda one, many, n: one if n == 1 else many))
+    sentence.kept = record
     return sentence
 
 
-def _kept(value: Any) -> Any:
-    """Return what is kept of a parameter: JSON, whatever it was."""
+def _storable(value: Any) -> Any:
+    """Return what is stored of a parameter: JSON, whatever its type."""
     if isinstance(value, str):
         return kept(value)
     if isinstance(value, bool | int | None) or (isinstance(value, float) and isfinite(value)):
@@ -81,26 +81,28 @@ def _kept(value: Any) -> Any:
     return storable(value)
 
 
-def _worded(
-    known: Mapping[str, Any] | str,
-    of_text: Callable[[str], str],
-    of_count: Callable[[str, str, int], str],
+def _in_words(
+    record: Mapping[str, Any] | str,
+    translate: Callable[[str], str],
+    translate_counted: Callable[[str, str, int], str],
 ) -> str:
-    if isinstance(known, str):
-        return known
+    if isinstance(record, str):
+        return record
     params = {
-        name: _worded(value, of_text, of_count) if isinstance(value, Mapping) else value
-        for name, value in known["params"].items()
+        name: _in_words(value, translate, translate_counted)
+        if isinstance(value, Mapping)
+        else value
+        for name, value in record["params"].items()
     }
-    if "many" in known:
-        return of_count(known["text"], known["many"], int(params["n"])) % params
-    return of_text(known["text"]) % params if params else of_text(known["text"])
+    if "many" in record:
+        return translate_counted(record["text"], record["many"], int(params["n"])) % params
+    return translate(record["text"]) % params if params else translate(record["text"])
 
 
-def _changed(value: Any, change: Callable[[str], str]) -> Any:
+def _change(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        changed_params = {n: _changed(one, change) for n, one in value["params"].items()}
-        return {**value, "params": changed_params}
+        params = {name: _change(param, change) for name, param in value["params"].items()}
+        return {**value, "params": params}
     return value

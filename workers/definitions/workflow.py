@@ -1,4 +1,4 @@
-"""What a workflow is: named steps, each for one agent, and what comes after what."""
+"""What a workflow is: named steps, each for one agent, and their order."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,44 +10,44 @@ from workers.definitions import checked_values
 from workers.exceptions import UnknownStep, WorkflowError
 
 Json = dict[str, Any]
-#: Says of the process input and the results of settled steps whether a step is to be done.
+#: Decides from the process input and the results of settled steps whether a step is done.
 Condition = Callable[[Json, Mapping[str, Json]], bool]
-#: Says from when on a step may be done: an instant with a time zone, or None for at once.
+#: Returns the earliest instant of a step, with a time zone, or None for at once.
 Date = Callable[[Json, Mapping[str, Json]], datetime | None]
-#: Takes over {path: [before, after]} for a subject; raises ``StateError`` to refuse.
+#: Applies {path: [before, after]} to the app's own tables; raises ``StateError`` to refuse.
 EditHook = Callable[[Json, Mapping[str, list[Any]]], None]
-#: Says of the process input what a status message calls it: numbers and ids, nothing secret.
+#: Returns what a status message shows of the input: numbers and ids, nothing secret.
 Describe = Callable[[Json], Json]
-#: Is told of the end of a process, in the transaction that ends it.
+#: Called with the end of a process, in the transaction that ends it.
 OnEnd = Callable[["End"], object]
 #: Builds an agent's payload from the process input and the results of settled steps.
 RequestBuilder = Callable[[Json, Mapping[str, Json]], Json]
 
 
 def whole_input(process_input: Json, results: Mapping[str, Json]) -> Json:
-    """Return the process input unchanged: the payload of a step that says nothing else."""
+    """Return the process input unchanged: the payload of a step without ``request``."""
     return process_input
 
 
 class OnFailure(StrEnum):
-    """What follows when a step has failed for good and is not optional."""
+    """What follows when a step that is not optional fails for good."""
 
-    #: The process stops in error and an alert is raised.
+    #: Stop the process in error and raise an alert.
     ERROR = "error"
-    #: What was done is undone, with an alert.
+    #: Undo what was done, with an alert.
     COMPENSATE = "compensate"
-    #: The step rests for ``wait_seconds`` and has all its attempts again.
+    #: Pause the step for ``wait_seconds``, then give it all its attempts again.
     WAIT = "wait"
-    #: An operator is asked; the other branches go on until they need the step.
+    #: Ask an operator; the other branches go on until they need the step.
     ASK = "ask"
 
 
 class OnDeadline(StrEnum):
     """What follows when a process has not ended by its deadline."""
 
-    #: What was done is undone, with an alert.
+    #: Undo what was done, with an alert.
     COMPENSATE = "compensate"
-    #: An alert is raised, and it goes on.
+    #: Raise an alert and go on.
     ALERT = "alert"
 
 
@@ -56,7 +56,7 @@ class Undo:
     """How a step's effect is undone: the undo step's name and the agent that does it.
 
     That agent gets the step's own payload with ``undoes``, the idempotency key of the call
-    to be undone, and ``result``, what that call answered (None when nobody knows).
+    to be undone, and ``result``, the result of that call (None if unknown).
     """
 
     name: str
@@ -88,17 +88,17 @@ class StepSpec:
     agent: str
     after: tuple[str, ...] = ()
     undo: Undo | None = None
-    #: Tried in turn, once the agent before refused for good and had no effect.
+    #: Tried in turn, once the agent before failed for good and had no effect.
     fallbacks: tuple[Fallback, ...] = ()
     on_failure: OnFailure = OnFailure.ERROR
     wait_seconds: int = 3600
     #: Skipped with an alert, instead of ending the process in error, when it fails for good.
     optional: bool = False
-    #: Skipped without a word when this says so, once everything before it is settled.
+    #: Skipped without an alert if this is false, once everything before it is settled.
     when: Condition | None = None
     #: Begins this long after everything before it is settled, ...
     delay_seconds: int = 0
-    #: ... or not before an instant that the data decide.
+    #: ... or not before an instant computed from the data.
     until: Date | None = None
     #: Time for all attempts together; a failure after it is the last.
     total_seconds: int | None = None
@@ -113,14 +113,14 @@ class StepSpec:
 
     @property
     def agents(self) -> list[str]:
-        """Return the names of all agents it may need: its own, its undo's, those of fall-backs."""
+        """Return the names of all agents it may need: its own, the undo's, the fall-backs'."""
         undo = [self.undo.agent] if self.undo else []
-        others = [name for one in self.fallbacks for name in (one.agent, one.undo_agent) if name]
+        others = [name for f in self.fallbacks for name in (f.agent, f.undo_agent) if name]
         return [self.agent, *undo, *others]
 
     @property
     def is_judged(self) -> bool:
-        """Say whether the definition is asked when the step is ready."""
+        """Say whether a function of the definition is called when the step is ready."""
         return self.when is not None or self.until is not None
 
 
@@ -152,8 +152,8 @@ def step(
     checked_values.name("A step", "name", name)
     where = f"Step {name}"
     checked_values.name(where, "agent", agent)
-    for what, chosen in (("request", request), ("when", when), ("until", until)):
-        checked_values.function(where, what, chosen, "input", "results")
+    for option, function in (("request", request), ("when", when), ("until", until)):
+        checked_values.function(where, option, function, "input", "results")
     checked_values.whole(
         *(where, "timeout_seconds", timeout_seconds),
         least=1,
@@ -211,15 +211,15 @@ def _fallback(where: str, fallback: Fallback | str) -> Fallback:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The end of a process, as ``Workflow(on_end=...)`` is told of it."""
+    """The end of a process, the argument of ``Workflow(on_end=...)``."""
 
-    #: What ``status`` and the verbs call the process.
+    #: The id of the process, as ``status`` and the verbs take it.
     id: int
-    #: What the process is about, as it was submitted.
+    #: What the process is about, as submitted.
     subject: str
     #: processed, compensated, cancelled or error.
     state: str
-    #: What the steps came to, by name; of a step that was not done nothing.
+    #: The results of the steps that were done, by name.
     results: Mapping[str, Json]
 
 
@@ -234,22 +234,22 @@ class Workflow:
     name: str
     version: int
     steps: tuple[StepSpec, ...]
-    #: Once all of these are processed, nothing is undone any more.
+    #: Once all of these steps are processed, nothing is undone any more.
     no_return: tuple[str, ...] = ()
-    #: Time that a process has from its submission on; never applies to undoing.
+    #: Time for a process, from its submission on; never applies to undoing.
     deadline_seconds: int | None = None
     on_deadline: OnDeadline = OnDeadline.COMPENSATE
     #: Dotted paths of the input that an operator may change.
     editable: tuple[str, ...] = ()
-    #: Told of such changes in their transaction, to bring the app's own tables along.
+    #: Called with such changes in their transaction, to update the app's own tables.
     on_edit: EditHook | None = None
     #: Called once for every end: processed, compensated, cancelled or error.
     on_end: OnEnd | None = None
-    #: Dotted paths of the input whose values operators see masked, with all that lies below.
+    #: Dotted paths of the input that operators see masked, with everything below.
     personal: tuple[str, ...] = ()
-    #: What submitters are told it is: the first word of a message's type, ...
+    #: What status messages call a process: the first word of their type, ...
     told_as: str = "process"
-    #: ... and which one.
+    #: ... and what they show of its input.
     describe: Describe | None = None
     by_name: dict[str, StepSpec] = field(init=False, repr=False, compare=False)
     #: The names of all agents that its steps may need.
@@ -286,10 +286,10 @@ class Workflow:
         checked_values.function(where, "on_edit", self.on_edit, "input", "changes")
         checked_values.function(where, "on_end", self.on_end, "end")
         checked_values.function(where, "describe", self.describe, "input")
-        for what in ("no_return", "editable", "personal"):
-            object.__setattr__(self, what, checked_values.names(where, what, getattr(self, what)))
-        chosen = checked_values.choice(where, "on_deadline", self.on_deadline, OnDeadline)
-        object.__setattr__(self, "on_deadline", chosen)
+        for name in ("no_return", "editable", "personal"):
+            object.__setattr__(self, name, checked_values.names(where, name, getattr(self, name)))
+        on_deadline = checked_values.choice(where, "on_deadline", self.on_deadline, OnDeadline)
+        object.__setattr__(self, "on_deadline", on_deadline)
 
 
 def _problem(workflow: Workflow) -> str | None:
@@ -309,9 +309,9 @@ def _problem(workflow: Workflow) -> str | None:
         problem = _problem_of_step(workflow, spec)
         if problem:
             return f"step {spec.name} {problem}"
-    ring = _cycle(workflow)
-    if ring:
-        return f"steps form a dependency cycle: {' -> '.join(ring)}. Break it."
+    cycle = _cycle(workflow)
+    if cycle:
+        return f"steps form a dependency cycle: {' -> '.join(cycle)}. Break it."
     return None
 
 
@@ -333,17 +333,17 @@ def _problem_of_times(workflow: Workflow, spec: StepSpec) -> str | None:
     if spec.total_seconds is not None and spec.total_seconds < max(1, timeout):
         return "has less time for all attempts together than for one. Raise total_seconds."
     if workflow.deadline_seconds is not None:
-        wanted = max(timeout, spec.total_seconds or 0) + spec.delay_seconds
-        if wanted > workflow.deadline_seconds:
+        longest = max(timeout, spec.total_seconds or 0) + spec.delay_seconds
+        if longest > workflow.deadline_seconds:
             return (
-                f"may take {wanted} s, and the process has {workflow.deadline_seconds} s in all. "
+                f"may take {longest} s, and the process has {workflow.deadline_seconds} s in all. "
                 "Shorten the step or give the process more time."
             )
     return None
 
 
 def _cycle(workflow: Workflow) -> list[str] | None:
-    """Return the names of a ring of steps, or None."""
+    """Return the names of steps that form a cycle, or None."""
     done: set[str] = set()
 
     def visit(name: str, path: list[str]) -> list[str] | None:
@@ -352,14 +352,14 @@ def _cycle(workflow: Workflow) -> list[str] | None:
         if name in path:
             return [*path[path.index(name) :], name]
         for before in workflow.by_name[name].after:
-            ring = visit(before, [*path, name])
-            if ring:
-                return ring
+            cycle = visit(before, [*path, name])
+            if cycle:
+                return cycle
         done.add(name)
         return None
 
     for spec in workflow.steps:
-        ring = visit(spec.name, [])
-        if ring:
-            return ring
+        cycle = visit(spec.name, [])
+        if cycle:
+            return cycle
     return None

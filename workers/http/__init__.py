@@ -1,11 +1,11 @@
 """Calling services over HTTP: one call under a total deadline.
 
-What goes wrong is one of the engine's faults::
+Every failure is one of the engine's faults::
 
     from workers.http import post
 
-A client of your own turns what a service answers into the same faults by ``fault_of_status``, and
-tells it the trace by ``trace_headers()``.
+A client of your own turns a service's answers into the same faults with ``fault_of_status``, and
+passes the trace on with ``trace_headers()``.
 """
 
 from workers.http.client import Answer, post

@@ -1,8 +1,7 @@
 """One call of a remote service, under a total deadline.
 
-It ends in an answer or in one of the engine's faults.  A service that is unavailable is
-tried again within the call where the time left allows it; everything slower is the
-Scheduler's.
+It ends in an answer or in one of the engine's faults.  An unavailable service is tried again
+within the call if the time left allows it; slower retries are the Scheduler's.
 """
 
 import time
@@ -27,7 +26,7 @@ CONNECT_SECONDS = 3.0
 LARGEST_ANSWER = 1024 * 1024
 MOST_TRIES = 3
 NO_CONTENT = 204
-#: With less time left, another try would only use up what the report of the fault needs.
+#: With less time left, another try would use up what reporting the fault needs.
 LEAST_SECONDS_FOR_ANOTHER_TRY = 1.0
 
 
@@ -46,7 +45,7 @@ def one_try() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A success: the status, the JSON object that came, and how many tries it took."""
+    """A success: the status, the JSON object received, and how many tries it took."""
 
     status: int
     body: dict[str, Any]
@@ -67,24 +66,24 @@ def post(
     """Make one call with an idempotency key and return the answer.
 
     ``json`` is sent as a JSON document, ``content`` as it is; give one of them, or none.
-    ``headers`` are added, and replace those of ours but ``Accept-Encoding`` and
-    ``Idempotency-Key``; ``params`` are added to the URL's query.  ``remaining`` returns the seconds
-    left; the call ends when they do, however slowly the service drips.  An answer without a body
-    (204) has an empty one.
+    ``headers`` are added, and replace ours except ``Accept-Encoding`` and ``Idempotency-Key``;
+    ``params`` are added to the URL's query.  ``remaining`` returns the seconds left; the call ends
+    with them, however slowly the service drips.  An answer without a body (204) has an empty
+    object.
 
-    Raises ``DeadlinePassed`` where no time is left before sending; otherwise ``Unavailable``,
-    ``Permanent`` or ``Transient``, whose ``tries`` counts the calls made: one, where the agent that
-    calls it has a rate.  Raises ``ValueError`` for a call that cannot be sent as it is given.
+    Raises ``DeadlinePassed`` if no time is left before sending; otherwise ``Unavailable``,
+    ``Permanent`` or ``Transient``, whose ``tries`` counts the calls made: one, if the calling agent
+    has a rate.  Raises ``ValueError`` for a call that cannot be sent.
     """
     if json is not None and content is not None:
         raise ValueError("A call must have json or content, got both. Leave one out.")
     if not (method.isascii() and method.isalpha()):
         raise ValueError(f"method must be a word such as POST, got {method!r}.")
-    usual = {"Accept": "application/json", **tracing.headers()}
+    defaults = {"Accept": "application/json", **tracing.headers()}
     if json is not None:
-        usual["Content-Type"] = "application/json"
+        defaults["Content-Type"] = "application/json"
         content = encode_document(json).encode()
-    call = _Call(url, method.upper(), _headers(usual, headers or {}, key), params, content)
+    call = _Call(url, method.upper(), _headers(defaults, headers or {}, key), params, content)
     doubts: list[Fault] = []
 
     def ask() -> tuple[int, dict[str, Any]]:
@@ -92,7 +91,7 @@ def post(
             return _ask(call, remaining)
         except Fault as fault:
             if doubts and doubts[0].status != fault.status:
-                # An earlier try may have had its effect, whatever this one proves.
+                # An earlier try may have had its effect, whatever this fault proves.
                 fault.no_effect, fault.status = False, None
             if not fault.no_effect:
                 doubts.append(fault)
@@ -118,7 +117,7 @@ def post(
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What is sent; said of it is the method and the path, for a query may hold secrets."""
+    """A request; only method and path are named in messages: a query may hold secrets."""
 
     url: str
     method: str
@@ -140,20 +139,20 @@ def _split(url: str) -> SplitResult:
     try:
         return urlsplit(url)
     except ValueError:
-        # It is refused as unreachable, and nothing of it is repeated.
+        # The call fails as unreachable; messages repeat nothing of the URL.
         return SplitResult("", "", "", "", "")
 
 
-def _headers(usual: dict[str, str], given: Mapping[str, str], key: str) -> httpx2.Headers:
+def _headers(defaults: dict[str, str], own: Mapping[str, str], key: str) -> httpx2.Headers:
     """Return the headers of a call; raise ``ValueError`` for one that cannot be sent."""
     if not (key and key.isascii() and key.isprintable()):
         raise ValueError("An idempotency key is printable ASCII and not empty.")
-    for name, value in given.items():
-        # Its value may be a secret.
+    for name, value in own.items():
+        # The message leaves out the value: it may be a secret.
         if not (isinstance(value, str) and value.isascii() and value.isprintable()):
             raise ValueError(f"The header {name!r} must be printable ASCII. Encode its value.")
-    headers = httpx2.Headers(usual)
-    headers.update(given)
+    headers = httpx2.Headers(defaults)
+    headers.update(own)
     # A compressed answer could unpack to any size.
     headers.update({"Accept-Encoding": "identity", "Idempotency-Key": key})
     return headers
@@ -180,7 +179,7 @@ def _ask(call: _Call, remaining: Callable[[], float]) -> tuple[int, dict[str, An
 
 def _request(call: _Call, left: float) -> httpx2.Request:
     now = time.monotonic()
-    # Half, because a host may have two addresses, which are tried one after the other.
+    # Half: a host may have two addresses, which are tried one after the other.
     connect = min(CONNECT_SECONDS, left / 2)
     end = now + left
     timeout = {"pool": connect, "connect": now + connect, "write": end, "read": end}

@@ -8,12 +8,12 @@ import httpx2
 
 from workers.http.transport import DeadlineTransport
 
-#: More than a bundle has threads; idle ones are closed before the services would do it.
+#: More than a bundle has threads; idle connections are closed before the services do it.
 LIMITS = httpx2.Limits(max_connections=100, max_keepalive_connections=50, keepalive_expiry=5.0)
 
 
 class Connections:
-    """Makes the one transport of a process when it is first asked for it."""
+    """Makes the one transport of a process on first use."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,11 +1,11 @@
-"""Which fault a failed call is.
+"""The faults of failed calls.
 
 Unavailable: it never reached the service, or the service said "not now".  Refused: payment
 was refused (402), which is a business answer.  Permanent: the service will not do it.
-Transient: everything else.  Only what was never sent is proof that nothing happened: an answer
-may come from a proxy that had passed the call on, and an agent declares which answers only the
-service gives (``Agent.proof``).  Messages say what happened in our words; of the remote's own
-text only a short code gets in.
+Transient: everything else.  Only a call that was never sent proves that nothing happened: an
+answer may come from a proxy that had passed the call on, and an agent declares which answers only
+the service gives (``Agent.proof``).  Messages are ours; they repeat only a short code of the
+remote's own text.
 """
 
 import re
@@ -27,7 +27,7 @@ NOT_SENT = (
     httpx2.PoolTimeout,
     httpx2.UnsupportedProtocol,
     httpx2.InvalidURL,
-    # The resolver's, for a host name with an impossible label.
+    # From the resolver, for a host name with an impossible label.
     UnicodeError,
 )
 
@@ -35,13 +35,13 @@ NOT_SENT = (
 def fault_of_exception(base_url: str, path: str, problem: Exception) -> Fault:
     """Return the fault of a call that got no complete answer."""
     if isinstance(problem, NOT_SENT):
-        # Without what a URL may have of a name and a password.
+        # Without the user name and password that a URL may have.
         where = base_url.partition("://")[2].partition("/")[0].rpartition("@")[2]
-        said = _message(path, f"{where} is not reached: {problem}")
-        return Unavailable("unreachable", said, no_effect=True)
+        message = _message(path, f"{where} is not reached: {problem}")
+        return Unavailable("unreachable", message, no_effect=True)
     if isinstance(problem, httpx2.TimeoutException):
         return Transient("timeout", _message(path, "no answer in time"))
-    # By its class only: the text of a protocol error quotes what the remote sent.
+    # The class only: the text of a protocol error quotes what the remote sent.
     name = type(problem).__name__
     return Transient("connection_lost", _message(path, f"connection lost ({name})"))
 
@@ -51,10 +51,10 @@ def fault_of_status(
 ) -> Fault:
     """Return the fault that an answer other than 2xx stands for.
 
-    ``path`` is what the fault's message calls the call, such as ``POST /charges``; ``body`` the
-    JSON object that came, whose ``error`` becomes the fault's code where it is a short word.
-    A redirect is followed nowhere: whoever sent it is not the service.  It proves nothing of the
-    effect: raised by an agent it is proof where the agent declares its status.
+    ``path`` names the call in the fault's message, such as ``POST /charges``; ``body`` is the
+    JSON object received, whose ``error`` becomes the fault's code if it is a short word.
+    A redirect is not followed: its sender is not the service.  The fault itself proves nothing
+    about the effect: raised by an agent, it does if the agent declares its status.
     """
     error = (body or {}).get("error")
     code = error if isinstance(error, str) and CODE.fullmatch(error) else f"http_{status}"
@@ -66,14 +66,14 @@ def fault_of_status(
     elif 400 <= status <= 499 and status not in (408, 409, 425):
         kind = Permanent
     wait = retry_after(headers.get("Retry-After", ""))
-    said = _message(path, f"answered {status}")
-    return kind(code, said, retry_after=wait, no_effect=False, status=status)
+    message = _message(path, f"answered {status}")
+    return kind(code, message, retry_after=wait, no_effect=False, status=status)
 
 
-def unreadable(path: str, what: str) -> Fault:
+def unreadable(path: str, problem: str) -> Fault:
     """Return the fault of a success that cannot be read: its effect may well have happened."""
-    return Transient("unreadable_answer", _message(path, what))
+    return Transient("unreadable_answer", _message(path, problem))
 
 
-def _message(path: str, what: str) -> str:
-    return f"{path}: {what}"[:LONGEST_MESSAGE]
+def _message(path: str, problem: str) -> str:
+    return f"{path}: {problem}"[:LONGEST_MESSAGE]

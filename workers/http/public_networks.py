@@ -1,8 +1,8 @@
 """Which IP addresses belong to the public Internet.
 
-Written out, for what ``ipaddress.is_global`` says changes from one Python to the next.
-Special is what IANA's special-purpose registries name, "globally reachable" or not, as of
-2024-10-22, with what was multicast, reserved or given up by then:
+Written out, because ``ipaddress.is_global`` changes from one Python to the next.  Special
+networks are those of IANA's special-purpose registries, "globally reachable" or not, as of
+2024-10-22, and those that were multicast, reserved or given up by then:
 https://www.iana.org/assignments/iana-ipv4-special-registry
 https://www.iana.org/assignments/iana-ipv6-special-registry
 """
@@ -11,7 +11,7 @@ import ipaddress
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-#: All that is given out as global unicast; everything else is special.
+#: Networks assigned as global unicast; all others are special.
 UNICAST: dict[int, Network] = {
     4: ipaddress.ip_network("0.0.0.0/0"),
     6: ipaddress.ip_network("2000::/3"),
@@ -45,7 +45,7 @@ SPECIAL: tuple[Network, ...] = tuple(
         "3fff::/20",  # documentation
     )
 )
-#: Hold an IPv4 address, which is where they lead: mapped, and translated by a gateway.
+#: Networks that lead to an embedded IPv4 address: mapped, or translated by a gateway.
 EMBEDDING = (ipaddress.ip_network("::ffff:0:0/96"), ipaddress.ip_network("64:ff9b::/96"))
 
 

@@ -1,4 +1,4 @@
-"""Turning the bytes of an answer into a JSON object that a database can hold."""
+"""Turn the bytes of an answer into a JSON object that a database can hold."""
 
 import json
 import math
@@ -10,10 +10,10 @@ LARGEST_DEPTH = 32
 
 
 def read_object(raw: bytes) -> dict[str, Any] | None:
-    """Return the object, or None where the bytes are anything else.
+    """Return the object, or None if the bytes are anything else.
 
     NUL, lone surrogates, NaN and infinities are valid for Python's parser but refused by
-    PostgreSQL, so they are refused here: the result of a call ends in a JSON column.
+    PostgreSQL, so they are refused here: the result of a call is stored in a JSON column.
     """
     try:
         value = json.loads(raw)

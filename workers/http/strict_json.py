@@ -1,4 +1,4 @@
-"""Reading JSON from strangers: only what every part of this system can store and repeat."""
+"""Read JSON from strangers: only what every part of this system can store and repeat."""
 
 import hashlib
 import json
@@ -14,13 +14,13 @@ MAX_DIGITS = 18
 
 
 class BadJson(ValueError):
-    """A body that is not read; says what is wrong with it."""
+    """A body that is refused; the text says why."""
 
 
 def read(raw: bytes) -> Any:
     """Return the value of a JSON text in UTF-8.
 
-    Refused: NaN and infinities (1e999 is one), names given twice, NUL and lone surrogates,
+    Refuses NaN and infinities (1e999 is one), duplicate names, NUL and lone surrogates,
     nesting deeper than 16, whole numbers of more than 18 digits, ``__type__`` as a name
     (message libraries make objects of it), and more than 64 KiB.  Raises ``BadJson``.
     """
@@ -47,12 +47,12 @@ def read(raw: bytes) -> Any:
 
 
 def canonical(value: Any) -> str:
-    """Return one text for values that are the same, whatever order their names came in."""
+    """Return the same text for equal values, whatever the order of their names."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def fingerprint(value: Any) -> str:
-    """Return what tells one value from another: the same at every door."""
+    """Return a hash of a value: the same at every door."""
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
@@ -74,12 +74,12 @@ def _finite(text: str) -> float:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        # Counted in one go: a body has room for thousands of names.
-        (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
-        raise BadJson(f"{twice[:40]!r} is given twice")
-    return found
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        # In one pass: a body has room for thousands of names.
+        (duplicate, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise BadJson(f"{duplicate[:40]!r} is given twice")
+    return values
 
 
 def _check(value: Any, depth: int) -> None:
@@ -88,14 +88,14 @@ def _check(value: Any, depth: int) -> None:
     if isinstance(value, str):
         _check_text(value)
     elif isinstance(value, list):
-        for one in value:
-            _check(one, depth + 1)
+        for item in value:
+            _check(item, depth + 1)
     elif isinstance(value, dict):
-        for name, one in value.items():
+        for name, item in value.items():
             if name == "__type__":
                 raise BadJson("__type__ is no name for a value")
             _check_text(name)
-            _check(one, depth + 1)
+            _check(item, depth + 1)
 
 
 def _check_text(text: str) -> None:

@@ -2,8 +2,8 @@
 
 HTTP libraries time each read and write on its own, so a server that drips one byte a second,
 in its headers or its body, outlives any such timeout.  Here the timeouts of a request are
-*instants* on the monotonic clock, and every operation gets what is left until then.  Only
-name resolution stays with the system and its own limits.
+*instants* on the monotonic clock, and every operation gets the time left until then.  Only
+name resolution keeps the system's own limits.
 """
 
 import ssl
@@ -27,7 +27,7 @@ class DeadlineTransport(httpx2.HTTPTransport):
         self, limits: httpx2.Limits, sockets: httpcore2.NetworkBackend | None = None
     ) -> None:
         super().__init__(trust_env=False, limits=limits)
-        # httpx2 has no argument for this one; the test of dripping headers holds it in place.
+        # httpx2 has no argument for it; the test of dripping headers fails if this breaks.
         self._pool._network_backend = _Backend(sockets or httpcore2.SyncBackend())
 
 
@@ -73,10 +73,10 @@ class _Stream(httpcore2.NetworkStream):
         return self._stream.get_extra_info(info)
 
 
-def _left(until: float | None, passed: type[httpcore2.TimeoutException]) -> float | None:
-    if until is None:
+def _left(end: float | None, timeout: type[httpcore2.TimeoutException]) -> float | None:
+    if end is None:
         return None
-    left = until - time.monotonic()
+    left = end - time.monotonic()
     if left <= 0:
-        raise passed("the time of the call is over")
+        raise timeout("the time of the call is over")
     return left

@@ -1,4 +1,4 @@
-"""Commands that print what others sent: nothing in it may steer the terminal or forge a line."""
+"""Commands that print texts of others, which must not steer the terminal or forge a line."""
 
 import argparse
 import getpass
@@ -15,16 +15,16 @@ from workers.runtime.visible_text import visible
 from workers.states import PEOPLE
 from workers.wire import dispatch
 
-#: Time a command gives the broker for the wake-ups of what it did; without, the poll looks.
+#: Time for the broker to take a command's wake-ups; after it they are left to the poll.
 FLUSH_SECONDS = 5.0
-#: Told that it takes long no more often than this.
+#: Shortest time between two reports of progress.
 TELL_SECONDS = 5.0
 
 
 class Terminal(OutputWrapper):
-    """Where a command's words go: a line for each ``write``, whatever is in it."""
+    """A command's output: one line for each ``write``, whatever the text."""
 
-    #: What a text may have of its own: line breaks, tabs.
+    #: Control characters that a text may have: line breaks, tabs.
     breaks = ""
 
     def write(  # type: ignore[override]  # as OutputWrapper's own
@@ -39,16 +39,16 @@ class Terminal(OutputWrapper):
 
 
 class ErrorTerminal(Terminal):
-    """The same for refusals, some of which are lists, and for checks, whose hints are indented."""
+    """A command's errors: some refusals are lists, and the hints of checks are indented."""
 
     breaks = "\n\t"
 
 
 class TerminalCommand(BaseCommand):
-    """A command whose every word goes through ``Terminal``, wherever it is printed to.
+    """A command whose whole output goes through ``Terminal``.
 
-    Its options are text that every database holds: bytes that are no UTF-8 are refused.  It ends
-    once the wake-ups of what it did have left.
+    Its options are text that every database can hold: bytes that are not UTF-8 are refused.  It
+    ends once its wake-ups have been sent.
     """
 
     def execute(self, *args: Any, **options: Any) -> str | None:
@@ -60,7 +60,7 @@ class TerminalCommand(BaseCommand):
         try:
             return super().execute(*args, **options)
         finally:
-            # A background thread sends them, and ends with the process.
+            # A background thread sends the wake-ups, and ends with the process.
             dispatch.flush(FLUSH_SECONDS)
 
     @property
@@ -81,7 +81,7 @@ class TerminalCommand(BaseCommand):
 
 
 def actor() -> str:
-    """Return who runs the command, for the journal."""
+    """Return the user who runs the command, for the journal."""
     try:
         return f"{PEOPLE}{getpass.getuser()}"
     except (KeyError, OSError):  # a user id without a name, as in some containers
@@ -96,12 +96,12 @@ def mail_address(text: str) -> str:
 
 
 class Teller:
-    """Says on standard error how far something is that takes long."""
+    """Reports the progress of long work on standard error."""
 
-    def __init__(self, stream: Any, of_what: str) -> None:
-        self._stream, self._of_what, self._told_at = stream, of_what, time.monotonic()
+    def __init__(self, stream: Any, unit: str) -> None:
+        self._stream, self._unit, self._told_at = stream, unit, time.monotonic()
 
-    def __call__(self, name: str, done: int, of: int) -> None:
+    def __call__(self, name: str, done: int, total: int) -> None:
         if time.monotonic() - self._told_at >= TELL_SECONDS:
             self._told_at = time.monotonic()
-            self._stream.write(f"{name}: {done} of {of} {self._of_what}")
+            self._stream.write(f"{name}: {done} of {total} {self._unit}")

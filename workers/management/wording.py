@@ -17,5 +17,5 @@ def instant(at: datetime) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return what others sent on one line, with whatever would steer a terminal made visible."""
+    """Return a text of others on one line, with control characters made visible."""
     return visible(text)

@@ -1,4 +1,4 @@
-"""Indexes on large tables, made while others write to them: for migrations behind the first."""
+"""Create indexes on large tables without blocking writes, for migrations after the first."""
 
 from contextlib import contextmanager
 
@@ -6,9 +6,9 @@ from django.db.migrations.operations import AddIndex
 
 
 class AddIndexConcurrently(AddIndex):
-    """Add an index without locking its table against writes, where the database can (PostgreSQL).
+    """Add an index without locking its table against writes, if the database can (PostgreSQL).
 
-    Django's own knows PostgreSQL only.  A migration that uses it is not atomic.
+    Django's own operation works only on PostgreSQL.  A migration that uses it is not atomic.
     """
 
     def database_forwards(self, app_label, schema_editor, from_state, to_state):
@@ -17,7 +17,7 @@ class AddIndexConcurrently(AddIndex):
             super().database_forwards(app_label, schema_editor, from_state, to_state)
         elif self.allow_migrate_model(schema_editor.connection.alias, model):
             with _waiting_for_others(schema_editor):
-                # What an attempt that was cut off has left is no index.
+                # An interrupted attempt leaves an invalid index.
                 schema_editor.remove_index(model, self.index, concurrently=True)
                 schema_editor.add_index(model, self.index, concurrently=True)
 
@@ -30,8 +30,8 @@ class AddIndexConcurrently(AddIndex):
                 schema_editor.remove_index(model, self.index, concurrently=True)
 
 
-#: What is lifted while an index is made without blocking: it holds up nobody while it waits for
-#: transactions that are older.
+#: Limits that are lifted while an index is created: it blocks nothing while it waits for older
+#: transactions.
 _LIMITS = ("lock_timeout", "statement_timeout")
 
 
@@ -39,8 +39,8 @@ _LIMITS = ("lock_timeout", "statement_timeout")
 def _waiting_for_others(schema_editor):
     """Lift the limits of the session for a block.
 
-    Given back after it: an ALTER TABLE of a later migration that waits for a long reader holds up
-    everybody behind it, and must give up.
+    Restored afterwards: an ALTER TABLE of a later migration that waits for a long reader blocks
+    every statement behind it, and must give up.
     """
     for name in _LIMITS:
         # Kept by the session itself, so that `sqlmigrate` shows the whole of it, too.

@@ -1,22 +1,22 @@
-"""What steps are looked for by, kept in narrow rows, so that a step's changes touch no index.
+"""Narrow rows by which steps are found, so that a step's changes touch no index.
 
-The database keeps them in step with the steps (triggers), whoever writes those.
+Triggers keep them equal to the steps, whatever writes those.
 
-As migration 0001 has it, and frozen like it: what changes a trigger is a migration of its own.
-SQLite makes a table anew for some changes, and drops its triggers: a migration that has it do so
-with steps executes ``keepers("sqlite")`` again.
+Part of migration 0001, and frozen like it: another migration changes a trigger.  For some changes
+SQLite creates a table anew, without its triggers: a migration that causes that for steps executes
+``keepers("sqlite")`` again.
 """
 
 STATES = ("pending", "processing", "error")
 LIVE = f"{STATES}"
-#: No claim that nobody has started expires, or counts as lost, before this.
+#: No unstarted claim expires, or counts as lost, before this.
 UNSTARTED_UNTIL = {
     "postgresql": "LEAST({row}.dispatch_by,"
     " {row}.claimed_at + {row}.timeout_seconds * interval '1 second')",
     "sqlite": "min({row}.dispatch_by, strftime('%Y-%m-%d %H:%M:%f000', {row}.claimed_at,"
     " '+' || {row}.timeout_seconds || ' seconds'))",
 }
-#: Whether one of two values that may be null is other than the other.
+#: Whether two values that may be null differ.
 DIFFERS = {"postgresql": "IS DISTINCT FROM", "sqlite": "IS NOT"}
 COLUMNS = "step_id, agent, state, turn, not_before, look_at, is_deferred"
 VALUES = (
@@ -30,7 +30,7 @@ WRITE = (
     + ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
 )
 #: Whether a change concerns the narrow row.  A start does not: no claim ends before the instant at
-#: which one that nobody started is looked at.
+#: which an unstarted one is looked at.
 CONCERNS = (
     " OR ".join(
         f"OLD.{name} {{differs}} NEW.{name}"
@@ -50,7 +50,7 @@ def _values(vendor, row):
 
 
 def keepers(vendor):
-    """Return the statements that have the database keep the narrow rows."""
+    """Return the statements that create the triggers."""
     write = WRITE.format(values=_values(vendor, "NEW"))
     concerns = CONCERNS.format(
         differs=DIFFERS[vendor], until=UNSTARTED_UNTIL[vendor].format(row="NEW")
@@ -59,8 +59,8 @@ def keepers(vendor):
 
 
 def _keep_on_postgresql(write, concerns):
-    # A plan that was made while the table was small would read all of it, for good; and whoever
-    # restores a dump has no search path.
+    # A plan from when the table was small would scan all of it, for good; and the restore of a
+    # dump has no search path.
     function = (
         "CREATE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql"
         " SET enable_seqscan = off SET search_path FROM CURRENT AS"

@@ -14,7 +14,7 @@ class Flow(models.Model):
 
     agent = models.CharField(max_length=100, primary_key=True)
     window = models.PositiveIntegerField()
-    #: Answers in a row that said that the service could not be reached.
+    #: Answers in a row with the service unavailable.
     unavailable_streak = models.PositiveIntegerField(default=0)
     opened_at = models.DateTimeField(null=True)
     open_until = models.DateTimeField(null=True)
@@ -52,7 +52,7 @@ class Flow(models.Model):
 
 
 class Hold(models.Model):
-    """An operator's order that nothing of a kind be claimed, until it is lifted.
+    """An operator's hold: nothing of a kind is claimed until it is lifted.
 
     ``kind`` is everything, agent or step; ``name`` is the agent's or the step's.
     """

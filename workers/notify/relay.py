@@ -1,4 +1,4 @@
-"""The relay: notifies submitters about their processes.
+"""The relay notifies submitters about their processes.
 
 Invariants: every sink is told every numbered row, in order and at least once; no lock and no
 transaction is held while a message is sent; a sink that cannot be told holds up neither its

@@ -26,7 +26,7 @@ _LAST = 2**63 - 1
 Progress = Callable[[str, int, int], None]
 
 
-def silently(name: str, done: int, of: int) -> None: ...
+def silently(name: str, done: int, total: int) -> None: ...
 
 
 #: The first and the last key of a slice.
@@ -48,7 +48,7 @@ class Result:
 def check(progress: Progress = silently, *, seconds: float = STATEMENT_SECONDS) -> Iterator[Result]:
     """Check the engine's invariants slice by slice, so that all of them share cached pages."""
     ranges = slices("workers_process", "id")
-    results = {one.name: Result(one.name) for one in INVARIANTS}
+    results = {invariant.name: Result(invariant.name) for invariant in INVARIANTS}
     for done, (first, last) in enumerate(ranges):
         progress("engine", done, len(ranges))
         for invariant in INVARIANTS:
@@ -59,10 +59,10 @@ def check(progress: Progress = silently, *, seconds: float = STATEMENT_SECONDS) 
 
 
 def _look(invariant: Invariant, first: int, last: int) -> list[Violation]:
-    some = f"{{id}} BETWEEN {first} AND {last}"
+    condition = f"{{id}} BETWEEN {first} AND {last}"
     return [
         Violation(invariant.name, invariant.says, str(subject), str(wrong))
-        for query in queries(invariant, some, with_strays=last == _LAST)
+        for query in queries(invariant, condition, with_strays=last == _LAST)
         for subject, wrong in dialect.fetch(query)
     ]
 

@@ -1,8 +1,8 @@
-"""What must be true of the state store at every instant, as queries that find the contrary.
+"""Invariants of the state store, as queries that find violations.
 
 Each invariant is a name, a sentence and a SELECT; every row it returns breaks it.  Used by
-operators, by the demo's ending and by the fault tests.  "Invariants" in the documentation lists
-them.  A process whose journal was pruned has nothing left to be compared with it.
+operators, by the end of the demo and by the fault tests.  "Invariants" in the documentation lists
+them.  Processes whose journal was pruned are not compared with it.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from workers.store.locked import step_index
 
 #: Time past its timer after which a claim counts as forgotten: sweeps, poll and some load.
 SLACK_SECONDS = 30
-#: Time a status message may be due; a broker that refuses one has it put off every few seconds.
+#: Time a status message may be due: while a broker refuses one, it is put off every few seconds.
 TELLING_SECONDS = 60
 
 
@@ -22,12 +22,12 @@ TELLING_SECONDS = 60
 class Invariant:
     name: str
     says: str
-    #: Finds the rows that break it among those of ``{some}`` processes: (subject, what is wrong).
+    #: SELECT of (subject, what is wrong) for the rows of ``{some}`` processes that break it.
     broken: str
-    #: The column that ``{some}`` restricts: it says whose row it is.  ``{some_journal}`` restricts
-    #: rows ``j`` of the journal beside.
+    #: The column with the process's id, which ``{some}`` restricts.  ``{some_journal}`` restricts
+    #: the rows ``j`` of the journal in the same way.
     of: str = "p.id"
-    #: Finds those that belong to no process.
+    #: SELECT of rows that belong to no process.
     strays: str = ""
 
 
@@ -122,7 +122,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         " WHERE {some} AND s.undoes_id IS NULL"
         " AND s.state NOT IN ('waiting', 'skipped', 'cancelled')"
         " AND b.state NOT IN ('processed', 'skipped', 'compensated')"
-        # A skipped step that is done again is later than what went on without it.
+        # A skipped step that is done again comes after the steps that went on without it.
         " AND NOT EXISTS (SELECT 1 FROM workers_journal r WHERE r.process_id = b.process_id"
         " AND r.step_id = b.id AND r.event = 'resubmitted' AND r.before = 'skipped' AND r.id >"
         " (SELECT max(c.id) FROM workers_journal c WHERE c.process_id = s.process_id"
@@ -137,7 +137,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         " JOIN workers_step b ON b.process_id = s.process_id"
         " WHERE {some} AND s.undoes_id IS NOT NULL AND s.state NOT IN ('waiting', 'skipped')"
         " AND b.state NOT IN ('processed', 'skipped')"
-        # What is undone once more was undone in its turn before.
+        # A step that is undone once more was first undone in its turn.
         " AND NOT EXISTS (SELECT 1 FROM workers_journal r WHERE r.process_id = b.process_id"
         " AND r.step_id = b.id AND r.event = 'asked_again')"
         " AND {after_contains}",
@@ -327,7 +327,7 @@ INVARIANTS: tuple[Invariant, ...] = (
 
 
 def violations() -> list[Violation]:
-    """Return every row that breaks an invariant; an empty list is the proof."""
+    """Return every row that breaks an invariant; an empty list proves that all hold."""
     return [
         Violation(invariant.name, invariant.says, str(subject), str(wrong))
         for invariant in INVARIANTS
@@ -337,14 +337,14 @@ def violations() -> list[Violation]:
 
 
 def queries(invariant: Invariant, some: str, *, with_strays: bool = True) -> list[str]:
-    """Return the SELECTs that find what breaks an invariant.
+    """Return the SELECTs that find the rows that break an invariant.
 
-    ``some`` is a condition on the id of a process, with ``{id}`` for it: which are looked at.
+    ``some`` selects the processes to check: a condition on their id, written ``{id}``.
     """
     broken = invariant.broken.replace("{some_journal}", some.replace("{id}", "j.process_id"))
-    found = [broken.replace("{some}", some.replace("{id}", invariant.of))]
+    selects = [broken.replace("{some}", some.replace("{id}", invariant.of))]
     if invariant.strays and with_strays:
-        found.append(invariant.strays)
+        selects.append(invariant.strays)
     now, _ = dialect.clock(None)
     timer = "coalesce(s.complete_by, s.dispatch_by)"
     contains = (
@@ -355,12 +355,12 @@ def queries(invariant: Invariant, some: str, *, with_strays: bool = True) -> lis
     undo_agent = "s.undo->>'agent'" if dialect.is_postgres() else "json_extract(s.undo, '$.agent')"
     uid = "replace(CAST(p.uid AS text), '-', '')"
     return [
-        query.replace("{after_contains}", contains)
+        select.replace("{after_contains}", contains)
         .replace("{uid}", uid)
         .replace("{undo_agent}", undo_agent)
         .replace("{later}", dialect.later(timer, str(SLACK_SECONDS)))
         .replace("{untold}", dialect.later("k.next_try_at", str(TELLING_SECONDS)))
         .replace("{late}", dialect.later("p.deadline_at", str(SLACK_SECONDS)))
         .replace("{now}", now)
-        for query in found
+        for select in selects
     ]

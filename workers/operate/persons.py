@@ -1,4 +1,4 @@
-"""What is kept of one person, by mail address: find it, hand it out, erase it."""
+"""Find, export and erase what is kept about one person, by mail address."""
 
 import json
 from collections.abc import Iterator
@@ -23,41 +23,41 @@ from workers.store.operate import erase as erasing
 
 @dataclass(slots=True)
 class Erasure:
-    """What erasing a person came to."""
+    """The result of erasing a person."""
 
     #: Subjects of the processes that were erased, masked.
     erased: list[str] = field(default_factory=list)
     #: What is still there, and why, a line each, masked.
     kept: list[str] = field(default_factory=list)
-    #: Name of an app's rows -> how many of them were erased, or would be.
+    #: Number of erased rows, or of rows to erase, by the name of an app's rows.
     beside: dict[str, int] = field(default_factory=dict)
 
 
 def find(email: str, progress: Progress = silently) -> list[int]:
-    """Return the ids of the processes that are about a person and not erased, the oldest first.
+    """Return the ids of the processes about a person that are not erased, the oldest first.
 
-    Those whose input has the address, and those that an app knows (``PersonalRows.processes``).
+    Their input has the address, or an app knows them (``PersonalRows.processes``).
     """
-    known = {pk for rows in personal_rows() for pk in rows.processes(email)}
-    found = set(Process.objects.filter(pk__in=known, erased_at=None).values_list("pk", flat=True))
+    by_apps = {pk for rows in personal_rows() for pk in rows.processes(email)}
+    ids = set(Process.objects.filter(pk__in=by_apps, erased_at=None).values_list("pk", flat=True))
     # Inputs have no index by person.
     rows = Process.objects.filter(erased_at=None).annotate(text=Cast("input", TextField()))
-    # SQLite's documents have other characters than ASCII's escaped.
+    # In SQLite's documents characters outside ASCII are escaped.
     rows = rows.filter(Q(text__icontains=email) | Q(text__icontains=json.dumps(email)[1:-1]))
     ranges = slices("workers_process", "id")
     for done, (first, last) in enumerate(ranges):
         progress("inputs", done, len(ranges))
         hits = rows.filter(pk__gte=first, pk__lte=last).values_list("pk", "input")
-        found |= {pk for pk, document in hits if _names(document, email)}
-    return sorted(found)
+        ids |= {pk for pk, document in hits if _names(document, email)}
+    return sorted(ids)
 
 
 def _names(document: Any, email: str) -> bool:
-    """Say whether a document has this very address: ``ann@x.org`` is not ``joann@x.org``."""
+    """Say whether a document has exactly this address: ``ann@x.org`` is not ``joann@x.org``."""
     return any(
-        email.casefold() == found.casefold()
+        email.casefold() == address.casefold()
         for text in _texts(document)
-        for found in (text.strip(), *MAIL.findall(text))
+        for address in (text.strip(), *MAIL.findall(text))
     )
 
 
@@ -74,25 +74,25 @@ def _texts(document: Any) -> Iterator[str]:
 
 
 def export(email: str, *, actor: str, progress: Progress = silently) -> str:
-    """Return everything that is kept of a person, as JSON; that it was read is journalled."""
+    """Return everything that is kept about a person, as JSON, and journal that it was read."""
     apps = personal_rows()
     ids = find(email, progress)
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "email": email,
         "processes": [
             {
                 **_process(pk),
-                **{rows.name: kept for rows in apps if (kept := rows.of_process(pk))},
+                **{rows.name: items for rows in apps if (items := rows.of_process(pk))},
             }
             for pk in ids
         ],
-        **{rows.name: kept for rows in apps if (kept := rows.of_person(email))},
+        **{rows.name: items for rows in apps if (items := rows.of_person(email))},
     }
     for pk in ids:
         record_act("personal_shown", {"what": "export"}, actor=actor, process_id=pk)
     record_act("person_exported", {"processes": len(ids)}, actor=actor)
-    # A line in all: in texts of others a line break may forge one.
-    return json.dumps(found, default=str, ensure_ascii=False)
+    # On one line: a line break in texts of others might forge one.
+    return json.dumps(document, default=str, ensure_ascii=False)
 
 
 def _process(pk: int) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def erase(
     dry_run: bool = False,
     progress: Progress = silently,
 ) -> Erasure:
-    """Erase a person: each ended process of theirs in a transaction, then what apps keep beside.
+    """Erase a person: each ended process in its own transaction, then what apps keep beside.
 
     What must not go yet is kept and named; run it again once that is settled.  With ``dry_run``
     nothing changes, and what would go is returned.
@@ -147,7 +147,7 @@ def erase(
     try:
         with erasing.refused_where_forbidden(), durable("persons.erase"):
             _erase_beside(email, outcome, dry_run=False)
-            # Whose they were is not kept.
+            # Without the person's name.
             done = {"processes": len(outcome.erased), "reason": reason, **outcome.beside}
             record_act("person_erased", done, actor=actor)
     except StateError as refusal:
@@ -157,10 +157,12 @@ def erase(
 
 
 def _erase_beside(email: str, outcome: Erasure, *, dry_run: bool) -> None:
-    """Erase what apps keep of a person beside processes, and add what of it must stay."""
+    """Erase what apps keep about a person beside processes, and record what must stay."""
     for rows in personal_rows():
-        kept = rows.kept(email)
-        outcome.kept += kept
-        count = len(rows.of_person(email)) - len(kept) if dry_run else rows.erase_of_person(email)
+        reasons = rows.kept(email)
+        outcome.kept += reasons
+        count = (
+            len(rows.of_person(email)) - len(reasons) if dry_run else rows.erase_of_person(email)
+        )
         if count:
             outcome.beside[rows.name] = count

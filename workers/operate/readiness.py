@@ -1,4 +1,4 @@
-"""Check whether a process can take work: the database answers, and takes a row."""
+"""Check whether a process can take work: the database answers and accepts a row."""
 
 import sqlite3
 import time
@@ -12,10 +12,10 @@ from workers.store import leases
 
 #: The row to write, and how long an answer is cached, because anyone may call this often.
 ROW, FRESH_SECONDS = "readyz", 1.0
-#: How long a call waits for another's answer. So a database that hangs blocks one thread of the
+#: How long a call waits for another's answer.  So a database that hangs blocks one thread of the
 #: process, and not one more with each call.
 PATIENCE_SECONDS = 1.0
-#: PostgreSQL's code of a disk that is full.
+#: PostgreSQL's code for a full disk.
 DISK_FULL = "53100"
 
 

@@ -19,7 +19,7 @@ from workers.store.old_rows import OldRows
 
 log = logging.getLogger(__name__)
 
-#: How long a round may take, and how long after a transaction no other round may begin.
+#: How long a round may take, and how long after its last transaction it keeps other rounds out.
 ROUND_SECONDS = 5.0
 LEASE_SECONDS = 20.0
 #: The most rows, or processes, in one transaction.
@@ -128,7 +128,7 @@ for _pruner in (
 ):
     register(_pruner)
 
-#: The last: what applications delete of a process, and what would protect it, has gone by then.
+#: The last: by then applications have deleted their rows of a process, and what protects it.
 _PROCESSES = Pruner(
     "processes",
     "processes that ended long ago, with their steps",

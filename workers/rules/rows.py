@@ -171,7 +171,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class NewSink:
-    """Where a submitter wants to be told: a reply queue's name, or a webhook's URL."""
+    """Where a submitter is notified: a reply queue's name, or a webhook's URL."""
 
     #: queue or webhook
     kind: str

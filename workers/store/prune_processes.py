@@ -50,21 +50,21 @@ def prune_processes(limit: int, now: datetime | None = None) -> Iterator[int]:
 
 
 def _delete_unprotected(ids: list[int]) -> int:
-    """Delete processes but those that an application's rows protect; return how many."""
+    """Delete processes except those that an application's rows protect; return how many."""
     keys: list[Any] = Process._meta.get_fields(include_hidden=True)
     for key in keys:
         if ids and getattr(key, "on_delete", None) in (PROTECT, RESTRICT):
-            pk = f"{key.field.name}__pk"
-            rows = key.related_model._base_manager.filter(**{f"{pk}__in": ids})
-            protected = set(rows.values_list(pk, flat=True))
-            ids = [one for one in ids if one not in protected]
+            lookup = f"{key.field.name}__pk"
+            rows = key.related_model._base_manager.filter(**{f"{lookup}__in": ids})
+            protected = set(rows.values_list(lookup, flat=True))
+            ids = [pk for pk in ids if pk not in protected]
     if not ids:
         return 0
     try:
         with transaction.atomic():
             _delete(ids)
     except (ProtectedError, RestrictedError):
-        # What would go with one of them is protected itself: that one keeps all from going.
+        # A row that would be deleted with one of them is protected: that one blocks them all.
         return sum(_delete_unprotected([pk]) for pk in ids) if len(ids) > 1 else 0
     return len(ids)
 
@@ -74,7 +74,7 @@ def _delete(ids: list[int]) -> None:
         dialect.execute(
             f"DELETE FROM {table} WHERE {dialect.among('process_id')}", [dialect.id_list(ids)]
         )
-    # Django looks for rows of applications, and does with them as their keys say.
+    # Django finds the rows of applications, and follows their foreign keys.
     Process.objects.filter(pk__in=ids).delete()
 
 

@@ -7,15 +7,15 @@
         assert_processed(process)
 
 Messages are kept in a list instead of a broker, and the database's clock stands still until
-the test moves it.  Everything else is the real thing: tasks, runtime, store, database.
-Needs no test runner in particular.
+the test moves it.  Everything else is real: tasks, runtime, store, database.
+Works with any test runner.
 
     def test_my_workflow_survives(transactional_db, tmp_path):
         ledger = Ledger(tmp_path / "ledger")
         with scripted({"my.agent": [always(lambda call: ledger.act(call.key, call.step))]}):
             crash_everywhere(place_once, check, prepare=ledger.clear)
 
-kills a process at every point of the workflow, and has another heal what it left.
+kills a process at every point of the workflow, and has another process recover.
 """
 
 from workers.testing.assertions import (

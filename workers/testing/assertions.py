@@ -1,4 +1,4 @@
-"""What a test wants to be true of a process; a failure tells its whole story."""
+"""Assertions about processes; a failure prints the whole journal."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,73 +9,74 @@ from workers.states import ProcessState
 
 
 def assert_processed(process: Process) -> None:
-    """Assert that a process has come to its good end."""
-    found = _read(process)
-    if found.state != ProcessState.PROCESSED:
-        raise AssertionError(_story(found, "not processed"))
+    """Assert that a process has been processed."""
+    row = _read(process)
+    if row.state != ProcessState.PROCESSED:
+        raise AssertionError(_story(row, "not processed"))
 
 
 def assert_undone(process: Process, order: Sequence[str | set[str]] | None = None) -> None:
-    """Assert that a process was compensated or cancelled, its undo steps run in an order.
+    """Assert that a process was compensated or cancelled, its undo steps run in this order.
 
-    A set in ``order`` stands for steps of which any may be first.
+    The steps of a set in ``order`` may run in any order.
     """
-    found = _read(process)
-    if found.state not in (ProcessState.COMPENSATED, ProcessState.CANCELLED):
-        raise AssertionError(_story(found, "not undone"))
+    row = _read(process)
+    if row.state not in (ProcessState.COMPENSATED, ProcessState.CANCELLED):
+        raise AssertionError(_story(row, "not undone"))
     if order is None:
         return
-    ended = Journal.objects.filter(
+    entries = Journal.objects.filter(
         process=process, step__undoes__isnull=False, event="processed"
     ).order_by("id")
-    names = list(ended.values_list("step__name", flat=True))
+    names = list(entries.values_list("step__name", flat=True))
     rest = list(names)
     is_in_order = True
-    for wanted in order:
-        group = {wanted} if isinstance(wanted, str) else set(wanted)
+    for item in order:
+        group = {item} if isinstance(item, str) else set(item)
         head, rest = set(rest[: len(group)]), rest[len(group) :]
         is_in_order = is_in_order and head == group
     if rest or not is_in_order:
-        raise AssertionError(_story(found, f"undone by {names}, not by {list(order)}"))
+        raise AssertionError(_story(row, f"undone by {names}, not by {list(order)}"))
 
 
 def assert_states(process: Process, states: Mapping[str, str]) -> None:
     """Assert that the steps of a process are in exactly these states, by name."""
-    found = dict(Step.objects.filter(process=process).values_list("name", "state"))
+    actual = dict(Step.objects.filter(process=process).values_list("name", "state"))
     wrong = [
-        f"{name} is {found.get(name, 'no step')}, not {states.get(name, 'expected')}"
-        for name in {**states, **found}
-        if found.get(name) != states.get(name)
+        f"{name} is {actual.get(name, 'no step')}, not {states.get(name, 'expected')}"
+        for name in {**states, **actual}
+        if actual.get(name) != states.get(name)
     ]
     if wrong:
         raise AssertionError(_story(_read(process), "; ".join(wrong)))
 
 
 def assert_journal(process: Process, events: Sequence[str]) -> None:
-    """Assert what happened, in order: ``event`` of the process, ``step: event`` of a step."""
-    found = [_event(row) for row in _rows(process)]
-    if found != list(events):
+    """Assert the events of the journal, in order: ``event``, or ``step: event`` for a step."""
+    if [_event(row) for row in _rows(process)] != list(events):
         raise AssertionError(_story(_read(process), f"its journal is not {list(events)}"))
 
 
 def assert_invariants() -> None:
-    """Assert that the state store is sound: no invariant is broken by any row."""
-    broken = invariants.violations()
-    if broken:
-        lines = [f"  {one.invariant} ({one.says}) {one.subject}: {one.wrong}" for one in broken]
+    """Assert that no row of the state store breaks an invariant."""
+    lines = [
+        f"  {violation.invariant} ({violation.says}) {violation.subject}: {violation.wrong}"
+        for violation in invariants.violations()
+    ]
+    if lines:
         raise AssertionError("\n".join(["The state store is broken:", *lines]))
 
 
 def journal_text(process: Process) -> str:
-    """Return what happened to a process as lines of text."""
+    """Return the journal of a process as lines of text."""
     lines = []
     for row in _rows(process):
-        moved = f" {row.before or 'nothing'} -> {row.after}" if row.after else ""
+        move = f" {row.before or 'nothing'} -> {row.after}" if row.after else ""
         attempt = f", attempt {row.attempt}" if row.attempt else ""
         fault = row.detail.get("fault") or {}
-        why = row.detail.get("reason") or fault.get("message")
-        because = f" ({why})" if why else ""
-        lines.append(f"  {row.at:%H:%M:%S.%f}  {_event(row)}{moved}{attempt}{because}")
+        message = row.detail.get("reason") or fault.get("message")
+        reason = f" ({message})" if message else ""
+        lines.append(f"  {row.at:%H:%M:%S.%f}  {_event(row)}{move}{attempt}{reason}")
     return "\n".join(lines)
 
 
@@ -89,7 +90,7 @@ def _event(row: Journal) -> str:
 
 
 def _read(process: Process) -> Process:
-    # The caller's own object stays as it is.
+    # The caller's own object stays unchanged.
     return Process.objects.get(pk=process.pk)
 
 

@@ -1,4 +1,4 @@
-"""Time that the test decides: a clock that stands still until it is told to move."""
+"""Time under control of the test: a clock that stands still until the test moves it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,14 +14,14 @@ from workers.store.db import dialect
 class Clock:
     """The database's clock, standing still; every deadline, backoff, lease and poll follows it.
 
-    Moving it is all that happens: nobody swept or polled in between, as in an outage.  For
-    time that passes while the system runs there are ``Wire.run_for`` and
-    ``Wire.run_until_settled``.  A call's ``Deadline`` does not follow: it is monotonic, a
-    duration inside one process.
+    Moving it does nothing else: nothing sweeps or polls in between, as in an outage.  For
+    time that passes while the system runs use ``Wire.run_for`` or
+    ``Wire.run_until_settled``.  A call's ``Deadline`` does not follow: it is on the
+    monotonic clock of one process.
     """
 
     def __init__(self, at: datetime) -> None:
-        self._now = _checked(at)
+        self._now = _to_utc(at)
         self._is_over = False
 
     @property
@@ -34,7 +34,7 @@ class Clock:
 
     def travel_to(self, instant: datetime) -> datetime:
         """Move on to an instant; raise ``ValueError`` for one that lies in the past."""
-        if _checked(instant) < self._now:
+        if _to_utc(instant) < self._now:
             raise ValueError(f"It is {self._now} already: time does not go back to {instant}.")
         if self._is_over:
             raise ValueError("The block of this frozen clock is over.")
@@ -42,7 +42,7 @@ class Clock:
         return self._now
 
     def seconds(self) -> float:
-        """Return the present instant as a number of seconds."""
+        """Return the current instant in seconds."""
         return self._now.timestamp()
 
     def stop(self) -> None:
@@ -52,14 +52,14 @@ class Clock:
 
 @contextmanager
 def frozen_clock(at: datetime | None = None) -> Iterator[Clock]:
-    """Have the database's clock stand still for a block, at an instant or at the next second."""
-    # Whole and not over yet: what was made before the block is due, and SQLite adds durations
+    """Stop the database's clock for a block, at an instant or at the next second."""
+    # A whole second in the future: rows from before the block are due, and SQLite adds durations
     # in milliseconds.
     clock = Clock(at or datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1))
     before = dialect.frozen_at, claiming.monotonic, claiming.pause  # type: ignore[attr-defined]
     dialect.frozen_at = clock.now
-    # The Scheduler's pause after a broker refused is monotonic, and no deadline of anybody's: it
-    # must be able to end while no real time passes.  Neither time knows the other's instants.
+    # The Scheduler's pause after a broker's refusal is monotonic, and no deadline: it must be able
+    # to end while no real time passes.  The two clocks do not share instants.
     claiming.monotonic = clock.seconds  # type: ignore[attr-defined]
     claiming.pause = claiming.Pause()
     try:
@@ -70,9 +70,9 @@ def frozen_clock(at: datetime | None = None) -> Iterator[Clock]:
 
 
 def pass_time(seconds: float, process: Process | None = None) -> None:
-    """Let time pass for the steps of one process, or of all: their instants move back.
+    """Let time pass for the steps of one process, or of all: move their instants back.
 
-    Leaves the clock alone, and with it leases, breakers and everything that is no step.
+    Leaves the clock alone, and with it leases, breakers and everything else.
     """
     steps = Step.objects.all() if process is None else Step.objects.filter(process=process)
     names = [
@@ -80,15 +80,15 @@ def pass_time(seconds: float, process: Process | None = None) -> None:
         *("escalate_at", "began_at", "key_used_at"),
     ]
     for step in steps:
-        moved = {
+        instants = {
             name: getattr(step, name) - timedelta(seconds=seconds)
             for name in names
             if getattr(step, name) is not None
         }
-        Step.objects.filter(pk=step.pk).update(**moved)
-    dated = Process.objects.exclude(deadline_at=None)
-    dated = dated if process is None else dated.filter(pk=process.pk)
-    dated.update(deadline_at=F("deadline_at") - timedelta(seconds=seconds))
+        Step.objects.filter(pk=step.pk).update(**instants)
+    processes = Process.objects.exclude(deadline_at=None)
+    processes = processes if process is None else processes.filter(pk=process.pk)
+    processes.update(deadline_at=F("deadline_at") - timedelta(seconds=seconds))
 
 
 def forget_duties() -> None:
@@ -96,7 +96,7 @@ def forget_duties() -> None:
     dialect.execute("DELETE FROM workers_lease")
 
 
-def _checked(instant: datetime) -> datetime:
+def _to_utc(instant: datetime) -> datetime:
     if instant.tzinfo is None:
         raise ValueError(f"{instant} has no time zone. Give an aware instant.")
     return instant.astimezone(UTC)

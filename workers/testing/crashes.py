@@ -5,11 +5,11 @@
         survey = crash_everywhere(lambda: place("key-1"), check=lambda after: ...)
 
 The workflow runs once to its end to see which points it reaches (``workers.runtime.failpoints``).
-Then, for each of them, everything begins anew in a process that ends there by SIGKILL, and
-another process heals what it left: once with every message lost, once with those delivered
-again that nobody had acknowledged.
+Then, for each point, everything begins anew in a process that SIGKILL ends there, and another
+process recovers: once with every message lost, once with the unacknowledged ones delivered
+again.
 
-Needs a database that two processes see, tests outside a transaction (``transactional_db``),
+Needs a database that two processes can see, tests outside a transaction (``transactional_db``),
 and a system that forks.
 """
 
@@ -35,7 +35,7 @@ from workers.testing.result import Aftermath, Crash, Story, Told, story
 from workers.testing.subprocess_fork import Say, in_a_fork
 from workers.testing.wire import Sent, Wire, wired
 
-#: Failures that are told in full; the others are counted.
+#: Failures to print in full; the others are counted.
 MOST_TOLD = 5
 
 Begin = Callable[[], object]
@@ -45,7 +45,7 @@ Check = Callable[[Aftermath], None]
 
 @dataclass
 class Survey:
-    """What was tried."""
+    """The crashes that were tried."""
 
     crashes: list[Crash] = field(default_factory=list)
 
@@ -77,7 +77,7 @@ class _Counting:
 
 
 class _Killing(_Counting):
-    """A witness that ends its process at one point, and leaves word of the wire and the time."""
+    """A witness that kills its process at one point, after it has reported wire and time."""
 
     def __init__(self, crash: Crash, wire: Wire, say: Say) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class _Killing(_Counting):
     def reach(self, point: str) -> None:
         super().reach(point)
         if point == self._crash.point and self.hits[point] == self._crash.hit:
-            self._say(_left(self._wire))
+            self._say(_remains(self._wire))
             os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -109,16 +109,16 @@ def crash_everywhere(
 ) -> Survey:
     """Kill a process at every point that a scenario reaches; assert that the rest heals.
 
-    ``prepare`` makes what must be there before.  ``begin`` starts the work, as a client that
-    repeats itself after a crash: it is called again in the process that heals, and must
-    bring no second one about.  ``run`` then carries on, in both.  ``check`` asserts what must
-    hold in the end; the invariants of the state store are asserted before it.
+    ``prepare`` creates what must exist before.  ``begin`` starts the work, like a client that
+    retries after a crash: it is called again in the process that recovers, and must not start
+    the work twice.  ``run`` then carries on, in both.  ``check`` asserts what must hold in the
+    end; the invariants of the state store are asserted before it.
 
-    ``points`` names those to kill at, without the stop (``claim_steps.start``); None: all.
-    ``most_hits`` bounds how often each point is tried, from its first time on.  Without
-    ``both_fates`` the messages are lost after one crash and come again after the next, in
-    turn.  ``progress`` is told of every crash.  Raises ``AssertionError`` that tells every
-    crash which did not heal.
+    ``points`` names the points to kill at, without the part after the colon
+    (``claim_steps.start``); None: all.  ``most_hits`` limits how often each point is tried,
+    from its first hit on.  Without ``both_fates`` the messages are lost after one crash and
+    delivered again after the next, in turn.  ``progress`` is called after every crash.  Raises
+    ``AssertionError`` that lists every crash which did not heal.
     """
     rehearsal = rehearse(begin, check, prepare=prepare, run=run, reset=reset)
     survey, failures = Survey(), []
@@ -127,18 +127,18 @@ def crash_everywhere(
         for point, count in rehearsal.hits.items()
         if points is None or point.rpartition(":")[0] in points
     }
-    planned = _plan(hits, most_hits, both_fates)
-    for crash in planned:
+    crashes = _plan(hits, most_hits, both_fates)
+    for crash in crashes:
         survey.crashes.append(crash)
         _begin_anew(reset, prepare)
-        found = _try(crash, begin, run, check, rehearsal.calm)
-        failures += [f"{crash}:\n{text}" for text in found]
-        progress(len(survey.crashes), len(planned))
+        texts = _try(crash, begin, run, check, rehearsal.calm)
+        failures += [f"{crash}:\n{text}" for text in texts]
+        progress(len(survey.crashes), len(crashes))
     if failures:
         rest = f"\n... and {len(failures) - MOST_TOLD} more" if len(failures) > MOST_TOLD else ""
-        told = "\n\n".join(failures[:MOST_TOLD])
+        first = "\n\n".join(failures[:MOST_TOLD])
         raise AssertionError(
-            f"{len(failures)} of {len(survey.crashes)} crashes did not heal.\n\n{told}{rest}"
+            f"{len(failures)} of {len(survey.crashes)} crashes did not heal.\n\n{first}{rest}"
         )
     return survey
 
@@ -151,7 +151,7 @@ def rehearse(
     run: Run = settle,
     reset: Callable[[], object] = flush,
 ) -> Rehearsal:
-    """Run a scenario once without a crash; raise ``AssertionError`` where that goes wrong."""
+    """Run a scenario once without a crash; raise ``AssertionError`` if that fails."""
     _refuse_unless_possible()
     _begin_anew(reset, prepare)
 
@@ -164,11 +164,11 @@ def rehearse(
             check(Aftermath(None, wire, [Told.of(message) for message in wire.told], None))
             say({"hits": counting.hits, "calm": list(story().items())})
 
-    ended = in_a_fork(act)
-    if ended.error:
-        raise AssertionError(f"It does not even run without a crash:\n{ended.error}")
-    calm: Story = Counter({tuple(what): count for what, count in ended.said["calm"]})
-    return Rehearsal(dict(ended.said["hits"]), calm)
+    result = in_a_fork(act)
+    if result.error:
+        raise AssertionError(f"It does not even run without a crash:\n{result.error}")
+    calm: Story = Counter({tuple(key): count for key, count in result.message["calm"]})
+    return Rehearsal(dict(result.message["hits"]), calm)
 
 
 def _refuse_unless_possible() -> None:
@@ -211,28 +211,28 @@ def _try(crash: Crash, begin: Begin, run: Run, check: Check, calm: Story) -> Ite
             begin()
             run(wire, clock)
 
-    ended = in_a_fork(act)
-    left = ended.said
-    if not ended.is_killed or "now" not in left:
-        yield f"the point was not reached: {ended.error or 'it ran to its end'}"
+    result = in_a_fork(act)
+    remains = result.message
+    if not result.is_killed or "now" not in remains:
+        yield f"the point was not reached: {result.error or 'it ran to its end'}"
         return
-    with wired() as wire, frozen_clock(datetime.fromisoformat(left["now"])) as clock:
+    with wired() as wire, frozen_clock(datetime.fromisoformat(remains["now"])) as clock:
         if crash.redelivers:
-            wire.messages += [Sent(**message) for message in left["messages"]]
+            wire.messages += [Sent(**message) for message in remains["messages"]]
         try:
             begin()
             run(wire, clock)
             assert_invariants()
-            told = [Told(**one) for one in left["told"]]
+            told = [Told(**message) for message in remains["told"]]
             told += [Told.of(message) for message in wire.told]
             check(Aftermath(crash, wire, told, calm))
-        except Exception:  # noqa: BLE001 (whatever it is, it is told)
+        except Exception:  # noqa: BLE001 (any failure is reported)
             yield traceback.format_exc()
 
 
 @contextmanager
 def witnessed(witness: Any) -> Iterator[Any]:
-    """Have a witness told of every point that this process reaches in a block."""
+    """Install a witness of every point that this process reaches in a block."""
     before, failpoints.witness = failpoints.witness, witness
     try:
         yield witness
@@ -240,8 +240,8 @@ def witnessed(witness: Any) -> Iterator[Any]:
         failpoints.witness = before
 
 
-def _left(wire: Wire) -> dict[str, Any]:
-    """Return what outlives a process: the time, and what it had not acknowledged or had sent."""
+def _remains(wire: Wire) -> dict[str, Any]:
+    """Return what outlives a process: the time, its messages and the statuses it sent."""
     messages = [*wire.unacknowledged, *wire.messages, *(sent for _, sent in wire.delayed)]
     return {
         "now": dialect.read_clock().isoformat(),

@@ -9,12 +9,12 @@ from workers.exceptions import BrokerRefused
 from workers.store.db import dialect
 from workers.testing.wire import Sent, Wire, passes
 
-#: What becomes of one message on its way.
+#: What happens to one message on its way.
 Mishap = Callable[[Wire, Sent], None]
 
 
 def drops(wire: Wire, message: Sent) -> None:
-    """Lose a message that the broker had taken."""
+    """Lose a message that the broker has accepted."""
 
 
 def doubles(wire: Wire, message: Sent) -> None:
@@ -23,7 +23,7 @@ def doubles(wire: Wire, message: Sent) -> None:
 
 
 def overtakes(wire: Wire, message: Sent) -> None:
-    """Let a message arrive before all those that wait."""
+    """Let a message arrive before all that wait."""
     wire.messages.insert(0, message)
 
 
@@ -33,7 +33,7 @@ def refuses(wire: Wire, message: Sent) -> None:
 
 
 def takes_and_refuses(wire: Wire, message: Sent) -> None:
-    """Take a message, and have its sender believe that it was refused."""
+    """Accept a message, but tell its sender that it was refused."""
     passes(wire, message)
     raise BrokerRefused("this message is refused, though it was taken")
 
@@ -49,7 +49,7 @@ def delays(seconds: float) -> Mishap:
 
 @contextmanager
 def broken_wire(wire: Wire, mishaps: Iterable[Mishap]) -> Iterator[None]:
-    """Have one mishap after another happen to what is sent; once they are over, none."""
+    """Apply one mishap to each message that is sent; after the last, none."""
     script = iter(mishaps)
 
     def carry(wire: Wire, message: Sent) -> None:
@@ -73,9 +73,9 @@ def unreliable_wire(
     delay: float = 0.1,
     most_seconds: float = 120,
 ) -> Iterator[int]:
-    """Have mishaps happen at random, each with its probability; yield the seed.
+    """Apply mishaps at random, each with its probability; yield the seed.
 
-    A test that fails says the seed; given again, it has the same mishaps happen.
+    A failed test prints the seed; passed again, it causes the same mishaps.
     """
     seed = SystemRandom().randrange(2**32) if seed is None else seed
     rng = Random(seed)  # noqa: S311 (mishaps, not secrets)

@@ -1,4 +1,4 @@
-"""What is there once a crash has healed, and how it compares with a run without one."""
+"""The state after a crash has healed, and its comparison with a run without a crash."""
 
 import json
 from collections import Counter
@@ -10,28 +10,28 @@ from workers.models import Journal, Process, Sink
 from workers.notify.senders import StatusMessage
 from workers.testing.wire import Wire
 
-#: What one more attempt at a step may add to its journal.
+#: Events that one more attempt at a step may add to the journal.
 OF_AN_ATTEMPT = frozenset(
     {"claimed", "lost", "expired", "handed_back", "stale_reply", "reply_filed"}
 )
-#: What of a status message says what happened, and not to what.
-_OF_ONE_ROW = {"sequence", "state", "event", "at", "step", "detail"}
-#: How often something is in the journal, by subject, step ("" = the process) and event.
+#: Fields of a status message about the event; all others are about its subject.
+_EVENT_FIELDS = {"sequence", "state", "event", "at", "step", "detail"}
+#: Number of journal rows by process, step ("" = the process) and event.
 Story = Counter[tuple[str, str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """Where a process dies: the so many-th time that it reaches a point."""
+    """Where a process is killed: a point, and which time it is reached."""
 
     point: str
     hit: int
-    #: Whether the broker delivers again what nobody had acknowledged; else it lost it all.
+    #: Whether the broker delivers unacknowledged messages again; otherwise all are lost.
     redelivers: bool
 
     def __str__(self) -> str:
-        then = "messages come again" if self.redelivers else "messages are lost"
-        return f"killed at {self.point} (time {self.hit}), {then}"
+        fate = "messages come again" if self.redelivers else "messages are lost"
+        return f"killed at {self.point} (time {self.hit}), {fate}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Aftermath:
-    """What a check may look at once everything has healed."""
+    """What a check may examine once everything has healed."""
 
-    #: None: nothing crashed, which must do, too.
+    #: None: nothing crashed, which must pass, too.
     crash: Crash | None
     wire: Wire
     #: The status messages sent, those of the dead process first.
@@ -67,49 +67,52 @@ class Aftermath:
     ) -> None:
         """Assert that everything happened as often as without a crash.
 
-        A step may have one event more of each kind in ``may_add``, those of one more attempt
-        unless said otherwise, and one less of each in ``may_lack``.  Steps named in
-        ``but_for`` are not compared, such as one that the crash left in doubt, and its undo.
+        A step may have one more event of each kind in ``may_add``, by default those of another
+        attempt, and one less of each in ``may_lack``.  Steps named in ``but_for`` are not
+        compared, such as one that the crash left in doubt, and its undo.
         """
         if self.calm is None:
             return
-        found = story()
+        healed = story()
         wrong = []
-        for what in sorted({*found, *self.calm}):
-            if what[1] in but_for:
+        for key in sorted({*healed, *self.calm}):
+            _, step, event = key
+            if step in but_for:
                 continue
-            more = found[what] - self.calm[what]
-            if (more == 1 and what[2] in may_add) or (more == -1 and what[2] in may_lack):
+            more = healed[key] - self.calm[key]
+            if (more == 1 and event in may_add) or (more == -1 and event in may_lack):
                 continue
             if more:
-                wrong.append(f"  {found[what]} instead of {self.calm[what]}: {' '.join(what)}")
+                wrong.append(f"  {healed[key]} instead of {self.calm[key]}: {' '.join(key)}")
         if wrong:
-            raise AssertionError("\n".join(["The journal is another one:", *wrong]))
+            raise AssertionError("\n".join(["The journal differs:", *wrong]))
 
     def assert_told_everything(self) -> None:
-        """Assert that every sink was sent all numbers of its process, in order.
+        """Assert that every sink was sent all sequence numbers of its process, in order.
 
-        One that was sent before may come again, and everything after it, as promised: at
-        least once.  No number may come for the first time out of its turn.
+        A number may be sent again, and all after it, as promised: at least once.  No number may
+        be sent for the first time out of order.
         """
         firsts: dict[tuple[str, str], list[int]] = {}
-        for one in self.told:
-            facts = {name: one.body[name] for name in sorted(one.body.keys() - _OF_ONE_ROW)}
-            known = firsts.setdefault((one.address, json.dumps(facts)), [])
-            if one.body["sequence"] not in known:
-                known.append(one.body["sequence"])
+        for message in self.told:
+            facts = {
+                name: message.body[name] for name in sorted(message.body.keys() - _EVENT_FIELDS)
+            }
+            numbers = firsts.setdefault((message.address, json.dumps(facts)), [])
+            if message.body["sequence"] not in numbers:
+                numbers.append(message.body["sequence"])
         told = sorted((address, numbers) for (address, _), numbers in firsts.items())
         sinks = Sink.objects.values_list("address", "last")
-        wanted = sorted((address, list(range(1, last + 1))) for address, last in sinks)
-        if told != wanted:
-            raise AssertionError(f"Told were {told}, to be told {wanted}.")
+        expected = sorted((address, list(range(1, last + 1))) for address, last in sinks)
+        if told != expected:
+            raise AssertionError(f"The sinks were sent {told}, expected {expected}.")
 
 
 def story() -> Story:
-    """Return what has happened, by the journal: process, step, event, and how often.
+    """Return how often each event of each process and step is in the journal.
 
-    A process is called by its workflow and its place among those submitted: its subject may hold a
-    number of a sequence, which a transaction that a crash rolled back does not give back.
+    A process is named by its workflow and its place among those submitted: its subject may have a
+    number from a sequence, which a rollback does not give back.
     """
     submitted = Process.objects.order_by("id").values_list("id", "workflow")
     names = {pk: f"{workflow} {place}" for place, (pk, workflow) in enumerate(submitted, 1)}

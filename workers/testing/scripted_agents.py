@@ -1,4 +1,4 @@
-"""What an agent's next calls come to, said beforehand: faults, deaths, silence, results."""
+"""Script the outcomes of an agent's next calls: faults, deaths, silence, results."""
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,9 +18,9 @@ Run = Callable[[Call], Result]
 
 
 class WorkerDied(BaseException):
-    """The process that ran a bundle is gone, and with it everything it had not sent.
+    """The process that ran a bundle is gone, with everything it had not sent.
 
-    No ``Exception``: nothing in a worker outlives its death, so nothing may catch it.
+    Not an ``Exception``: no code of a worker runs after its death, so none may catch it.
     """
 
 
@@ -30,11 +30,11 @@ class Act:
 
     name: str
     does: Callable[[Call, Run], Result]
-    #: Whether it is also what every later call does.
+    #: Whether every later call does the same.
     is_for_good: bool = False
 
 
-#: An exception is raised, a dict or a deferral is the answer, a callable gets the call and
+#: An exception is raised; a dict or a deferral is the answer; a callable gets the call and
 #: returns the answer.
 Item = Act | Exception | dict[str, Any] | Deferred | Run
 
@@ -48,7 +48,7 @@ class Called:
     key: str
     attempt: int
     payload: dict[str, Any]
-    #: Whether the service was asked what became of an earlier call.
+    #: Whether the call was a probe.
     is_probe: bool = False
 
 
@@ -66,20 +66,20 @@ def _be_late(call: Call, run: Run) -> Result:
     raise DeadlinePassed("the time of this claim is over")
 
 
-#: The real agent is called.
+#: Call the real agent.
 runs = Act("runs", lambda call, run: run(call))
-#: The worker dies before the service has heard of the call, and the rest of its bundle with it.
+#: The worker dies before the call reaches the service, and the rest of its bundle is lost.
 dies = Act("dies", _die)
-#: The real agent is called, and the worker dies before it has told anybody.
+#: Call the real agent, and let the worker die before it replies.
 runs_then_dies = Act("runs_then_dies", _run_and_die)
-#: The real agent is called, and is done after the deadline: nothing is said.
+#: Call the real agent, which ends after the deadline: no reply.
 is_late = Act("is_late", _be_late)
 #: The answer to a probe: no earlier call had its effect.
 never_happened = Act("never_happened", lambda call, run: None)
 
 
 def always(item: Item) -> Act:
-    """Do the same at every call from here on."""
+    """Do the same at every later call."""
     act = _act(item)
     return Act(f"always {act.name}", act.does, is_for_good=True)
 
@@ -91,30 +91,30 @@ def scripted(
     otherwise: Item = runs,
     probes: Mapping[str, Sequence[Item]] | None = None,
 ) -> Iterator[list[Called]]:
-    """Say what the next calls of some agents do; yield the calls of all agents, in order.
+    """Script the next calls of some agents; yield the calls of all agents, in order.
 
-    ``scripts`` has a list per agent, an item per call.  ``otherwise`` is what is done by a
-    call that no list says anything about: of an agent that is not named, and of one whose
-    list is over.  By default that is the real agent.  ``probes`` is the same for what
-    queryable agents are asked after a call in doubt; a probe no list says anything about asks
-    the real agent, or finds that nothing happened where ``otherwise`` is something else.
+    ``scripts`` has a list per agent, with an item per call.  ``otherwise`` is for calls without
+    an item: of agents that are not named, and of agents whose list is used up.  By default it
+    calls the real agent.  ``probes`` does the same for the probes of queryable agents after a
+    call in doubt; a probe without an item asks the real agent, or finds that nothing happened
+    if ``otherwise`` is something else.
 
-    Calls of one bundle are made one after another here, in the test's own thread, so that a
-    script means the same every time.  Raises ``UnknownAgent`` for a name that no agent has.
+    Calls of one bundle are made one after another, in the test's own thread, so that a script
+    means the same every time.  Raises ``UnknownAgent`` for a name that no agent has.
     """
     calls: list[Called] = []
     run = _queues(scripts)
     probe = _queues(probes or {})
-    rest = _act(otherwise)
-    unasked = runs if rest is runs else never_happened
-    played = {}
+    default = _act(otherwise)
+    default_probe = runs if default is runs else never_happened
+    scripted_agents = {}
     for agent in registry.agents():
         name = agent.name
-        played[name] = one = copy(agent)
-        one.run = _player(name, agent.run, run[name], rest, calls)  # type: ignore[method-assign,assignment]
-        one.probe = _player(name, agent.probe, probe[name], unasked, calls, is_probe=True)  # type: ignore[method-assign,assignment]
+        scripted_agents[name] = double = copy(agent)
+        double.run = _player(name, agent.run, run[name], default, calls)  # type: ignore[method-assign,assignment]
+        double.probe = _player(name, agent.probe, probe[name], default_probe, calls, is_probe=True)  # type: ignore[method-assign,assignment]
     before = dict(registry._agents), call_pool.threads
-    registry._agents.update(played)
+    registry._agents.update(scripted_agents)
     call_pool.threads = _OneByOne()  # type: ignore[assignment]
     try:
         yield calls
@@ -124,10 +124,10 @@ def scripted(
 
 
 def _queues(scripts: Mapping[str, Sequence[Item]]) -> defaultdict[str, deque[Act]]:
-    found: defaultdict[str, deque[Act]] = defaultdict(deque)
+    queues: defaultdict[str, deque[Act]] = defaultdict(deque)
     for name, items in scripts.items():
-        found[registry.agent(name).name].extend(map(_act, items))
-    return found
+        queues[registry.agent(name).name].extend(map(_act, items))
+    return queues
 
 
 def _act(item: Item) -> Act:
@@ -137,7 +137,7 @@ def _act(item: Item) -> Act:
         fault = item
 
         def throw(call: Call, run: Run) -> Result:
-            # Raised again and again, it would carry the frames of every time before.
+            # Otherwise every raise would add its frames to the traceback.
             raise fault.with_traceback(None)
 
         return Act(f"raises {fault!r}", throw)
@@ -148,8 +148,8 @@ def _act(item: Item) -> Act:
         deferral = item
         return Act(f"defers {deferral}", lambda call, run: deferral)
     if callable(item) and not isinstance(item, type):
-        own = item
-        return Act(f"calls {own!r}", lambda call, run: own(call))
+        function = item
+        return Act(f"calls {function!r}", lambda call, run: function(call))
     raise TypeError(f"{item!r} is nothing that a call can do.")
 
 
@@ -173,9 +173,9 @@ def _player(
 
 
 class _OneByOne:
-    """Stands in for the runtime's threads: a call is over when it has been submitted.
+    """Replaces the runtime's threads: ``submit`` returns once the call has ended.
 
-    What a call submits itself waits for its end, so that calls come in their order.
+    Calls that a call submits wait for its end, so that the order of calls is kept.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What is due next: the instants at which the rows say that something will happen."""
+"""What is due next: instants from the rows at which something will happen."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from workers.states import OPEN_PROCESS_STATES, ProcessState, StepState
 from workers.store.db import dialect
 from workers.store.flow.flow_control import seconds_to_next
 
-#: The store asks for timers that are *past*; SQLite's instants are exact to this much.
+#: The store looks for timers that are *past*; SQLite's instants have this resolution.
 JUST_AFTER = timedelta(milliseconds=1)
 
 
@@ -19,38 +19,38 @@ class Timer:
     """An instant, and what happens then."""
 
     at: datetime
-    what: str
+    event: str
 
 
 def timers(now: datetime) -> list[Timer]:
     """Return what is due after ``now`` and when, the earliest first; changes nothing.
 
-    What was due before and has not happened waits for something else: room at its agent, or
-    the end of a pause, which is a timer of its own.
+    What was due earlier and has not happened waits for something else: room at its agent, or
+    the end of a pause, which has its own timer.
     """
-    of_rows = [*_of_processes(), *_of_steps(), *_of_sinks(), *_of_leases()]
-    found = [*of_rows, *_of_agents(now), *_of_the_pause(now), *_of_the_poll(now)]
-    return sorted((one for one in found if one.at > now), key=lambda timer: timer.at)
+    of_rows = [*_deadlines(), *_steps(), *_sinks(), *_leases()]
+    all_timers = [*of_rows, *_agents(now), *_pause(now), *_poll(now)]
+    return sorted((timer for timer in all_timers if timer.at > now), key=lambda timer: timer.at)
 
 
-# Asked between any two messages, hence the plain statements.
-def _of_processes() -> Iterator[Timer]:
-    dated = dialect.fetch(
+# Called between any two messages, hence the plain statements.
+def _deadlines() -> Iterator[Timer]:
+    rows = dialect.fetch(
         "SELECT deadline_at, subject FROM workers_process WHERE deadline_at IS NOT NULL"
         " AND outcome IS NULL AND state IN ('pending', 'processing', 'error', 'compensating')"
     )
-    for at, subject in dated:
+    for at, subject in rows:
         yield _timer(at, f"{subject} is to end by then")
 
 
-def _of_steps() -> Iterator[Timer]:
-    found = dialect.fetch(
+def _steps() -> Iterator[Timer]:
+    rows = dialect.fetch(
         "SELECT p.subject, p.state, p.paused_at, s.name, s.state, s.reply IS NOT NULL,"
         " s.not_before, s.dispatch_by, s.complete_by, s.escalate_at"
         " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
         " WHERE s.state IN ('pending', 'processing')"
     )
-    for subject, state, paused_at, step, step_state, is_filed, *instants in found:
+    for subject, state, paused_at, step, step_state, is_filed, *instants in rows:
         name = f"{subject}: {step} is {step_state}"
         not_before, dispatch_by, complete_by, escalate_at = instants
         if escalate_at is not None:
@@ -63,60 +63,59 @@ def _of_steps() -> Iterator[Timer]:
             grace = timedelta(seconds=sas.expiry_grace_seconds) + JUST_AFTER
             yield _timer(complete_by, f"{name}, its deadline is {complete_by}", grace)
         elif not is_filed and dispatch_by is not None:
-            lost = f"{name}, nobody has started it; sent again after {dispatch_by}"
-            yield _timer(dispatch_by, lost, JUST_AFTER)
+            event = f"{name}, nobody has started it; sent again after {dispatch_by}"
+            yield _timer(dispatch_by, event, JUST_AFTER)
 
 
-def _of_sinks() -> Iterator[Timer]:
-    found = dialect.fetch(
+def _sinks() -> Iterator[Timer]:
+    rows = dialect.fetch(
         "SELECT next_try_at, kind, address FROM workers_sink WHERE state = 'open' AND last > cursor"
     )
-    for at, kind, address in found:
+    for at, kind, address in rows:
         yield _timer(at, f"the {kind} {address} is told what it does not know")
 
 
-def _of_leases() -> Iterator[Timer]:
-    # Held between two messages by the dead alone: what they had begun waits for its end.
-    held = dialect.fetch("SELECT expires_at, name FROM workers_lease WHERE expires_at IS NOT NULL")
-    for at, name in held:
+def _leases() -> Iterator[Timer]:
+    # Between two messages only dead processes hold leases, and their work waits for the end.
+    rows = dialect.fetch("SELECT expires_at, name FROM workers_lease WHERE expires_at IS NOT NULL")
+    for at, name in rows:
         yield _timer(at, f"the lease {name} is over", JUST_AFTER)
 
 
-def _timer(at: object, what: str, later: timedelta = timedelta()) -> Timer:
+def _timer(at: object, event: str, later: timedelta = timedelta()) -> Timer:
     instant = dialect.instant(at)
     assert instant is not None
-    return Timer(instant + later, what)
+    return Timer(instant + later, event)
 
 
-def _of_agents(now: datetime) -> Iterator[Timer]:
+def _agents(now: datetime) -> Iterator[Timer]:
     states = ", ".join(f"'{state}'" for state in sorted(OPEN_PROCESS_STATES))
-    open_breakers = dialect.fetch(
+    breakers = dialect.fetch(
         "SELECT open_until, agent FROM workers_flow f WHERE open_until IS NOT NULL AND EXISTS"
         " (SELECT 1 FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
         f" WHERE s.agent = f.agent AND s.state = 'pending' AND p.state IN ({states}))"
     )
-    for at, agent in open_breakers:
+    for at, agent in breakers:
         yield _timer(at, f"agent {agent}: its breaker is open till then")
     wait = seconds_to_next()
     if wait is not None:
         yield Timer(now + timedelta(seconds=wait) + JUST_AFTER, "the rate of an agent has room")
 
 
-def _of_the_poll(now: datetime) -> Iterator[Timer]:
-    # Nothing of them is under way or waits for a person: their end was held back, by an
-    # ``on_end`` that raised.
+def _poll(now: datetime) -> Iterator[Timer]:
+    # Processes without a step under way or in error: an ``on_end`` that raised keeps them open.
     states = ", ".join(f"'{state}'" for state in sorted(OPEN_PROCESS_STATES))
-    still = dialect.fetch(
+    rows = dialect.fetch(
         f"SELECT p.subject FROM workers_process p WHERE p.state IN ({states})"
         " AND p.paused_at IS NULL AND NOT EXISTS (SELECT 1 FROM workers_step s"
         " WHERE s.process_id = p.id AND s.state IN ('pending', 'processing', 'error'))"
     )
-    for (subject,) in still:
+    for (subject,) in rows:
         at = now + timedelta(seconds=sas.poll_seconds)
         yield Timer(at, f"{subject} has not ended; the next poll tries again")
 
 
-def _of_the_pause(now: datetime) -> Iterator[Timer]:
+def _pause(now: datetime) -> Iterator[Timer]:
     pause = claiming.pause
     if pause.is_on():
         end = datetime.fromtimestamp(pause._until, now.tzinfo)

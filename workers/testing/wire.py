@@ -42,30 +42,30 @@ class Sent:
 
 
 def passes(wire: "Wire", message: Sent) -> None:
-    """Let a message arrive behind those that are there already."""
+    """Let a message arrive after all that wait."""
     wire.messages.append(message)
 
 
 @dataclass
 class Wire:
-    """What was sent and not yet delivered, in order."""
+    """The messages sent and not yet delivered, in order."""
 
     messages: list[Sent] = field(default_factory=list)
     #: While True, every message is refused, as by a broker that is down.
     is_down: bool = False
-    #: What becomes of a message that is sent; ``broken_wire`` puts mishaps here.
+    #: Carries each message that is sent; ``broken_wire`` puts mishaps here.
     carry: Callable[["Wire", Sent], None] = passes
-    #: Taken by a worker that has not done with them.
+    #: Messages that a worker is working on.
     unacknowledged: list[Sent] = field(default_factory=list)
     #: Messages under way, and when they arrive.
     delayed: list[tuple[datetime, Sent]] = field(default_factory=list)
-    #: Status messages that submitters were sent, in order.
+    #: Status messages sent to submitters, in order.
     told: list[StatusMessage] = field(default_factory=list)
-    #: Messages about incidents that routes were sent, in order, where the desk is installed.
+    #: Messages about incidents sent to routes, in order, if the desk is installed.
     told_of_incidents: list[Any] = field(default_factory=list)
-    #: What runs the task of a message, by the task's name.
+    #: Functions that run the tasks, by name.
     tasks: dict[str, Callable[..., object]] = field(default_factory=lambda: dict(_TASKS))
-    #: Tasks that look after the installation: nothing that a test runs waits for them.
+    #: Tasks that look after the installation: no test waits for them.
     not_carried: set[str] = field(default_factory=set)
 
     def take(self, name: str, body: list[Any], to: str, **options: Any) -> None:
@@ -79,15 +79,15 @@ class Wire:
         return [message for message in self.messages if message.task == task]
 
     def deliver(self, message: Sent) -> None:
-        """Run the task of a message, which stays on the wire only if it was not taken off.
+        """Run the task of a message, and take the message off the wire.
 
-        Where the worker dies over it, the broker has it back and will deliver it again.
+        If the worker dies over it, the message is back on the wire, to be delivered again.
         """
         if message in self.messages:
             self.messages.remove(message)
         self.unacknowledged.append(message)
         try:
-            # As from a broker: names are text, and nobody else has this copy.
+            # As from a broker: keys are text, and the copy is the task's own.
             self.tasks[message.task](*json.loads(json.dumps(message.body)))
         except WorkerDied:
             self.messages.append(message)
@@ -96,35 +96,35 @@ class Wire:
 
     def deliver_all(self, task: str) -> int:
         """Deliver the messages of one task that are on the wire now; return how many."""
-        found = self.of(task)
-        for message in found:
+        messages = self.of(task)
+        for message in messages:
             self.deliver(message)
-        return len(found)
+        return len(messages)
 
     def drop_all(self) -> int:
         """Lose every message; return how many."""
-        lost, self.messages = len(self.messages), []
-        return lost
+        count, self.messages = len(self.messages), []
+        return count
 
     def run_until_idle(self, rounds: int = 1000) -> None:
-        """Look and deliver until nothing moves; raise when that does not come to an end."""
+        """Look and deliver until nothing moves; raise if that does not end."""
         self._arrive()
         scheduler.advance()
         for _ in range(rounds):
             if self.messages:
                 self.deliver(self.messages[0])
             elif not scheduler.advance() and not self.messages:
-                # What was submitted in a call's own transaction sent no wake-up in a test's.
+                # It looked: a submission inside a call sends no wake-up in a test's transaction.
                 return
         raise AssertionError(f"messages are still moving after {rounds} deliveries")
 
     def run_until_settled(self, clock: Clock, jumps: int | None = None) -> None:
         """Run the whole system until nothing is due any more, however long that takes.
 
-        Delivers what is sent; when nothing moves, the clock jumps to the next instant at which
-        something is due, and a supervisor sweeps and a scheduler polls there.  Raises
-        ``AssertionError``, which says what still waits and for what, when that does not come
-        to an end.  Whatever waits for something that is no instant is left as it is.
+        Delivers all messages; when nothing moves, the clock jumps to the next instant at which
+        something is due, where a supervisor sweeps and a scheduler polls.  Raises
+        ``AssertionError``, which lists what still waits and for what, if that does not end.
+        Leaves alone what waits for something else than time.
         """
         is_polled = False
         jumps = jumps or FEWEST_JUMPS + JUMPS_OF_A_STEP * Step.objects.count()
@@ -137,11 +137,11 @@ class Wire:
             elif is_polled:
                 return
             else:
-                # What only a poll would find, should there be anything.
+                # A poll may find more.
                 self._let_pass(clock, clock.now + timedelta(seconds=sas.poll_seconds))
             is_polled = not due
         self.run_until_idle()
-        waiting = "\n".join(f"  {timer.at}  {timer.what}" for timer in self._due(clock.now))
+        waiting = "\n".join(f"  {timer.at}  {timer.event}" for timer in self._due(clock.now))
         wire = "\nThe wire is down." if self.is_down else ""
         raise AssertionError(
             f"It is {clock.now} after {jumps} jumps, and still due is:\n{waiting}{wire}"
@@ -157,7 +157,7 @@ class Wire:
             self.run_until_idle()
 
     def states(self, process: Process) -> dict[str, str]:
-        """Return the state of every step by name, as the database has it."""
+        """Return the state of every step by name, from the database."""
         return dict(Step.objects.filter(process=process).values_list("name", "state"))
 
     def _arrive(self) -> None:
@@ -172,11 +172,11 @@ class Wire:
         return sorted([*timers(now), *arrivals], key=lambda timer: timer.at)
 
     def _let_pass(self, clock: Clock, until: datetime) -> None:
-        """Move the clock, and sweep on the way as Beat would have it.
+        """Move the clock, with sweeps on the way as Beat would trigger them.
 
-        Without that the sweep would take the jump for an outage, and extend the deadlines
-        that passed meanwhile.  Nothing is due before ``until``, so the sweeps that matter are
-        those since the first deadline could have passed.
+        Without them the next sweep would take the jump for an outage, and extend the deadlines
+        that passed meanwhile.  Nothing is due before ``until``, so only the sweeps since the first
+        deadline could have passed matter.
         """
         step = timedelta(seconds=sas.sweep_seconds)
         first = until - timedelta(seconds=sas.expiry_grace_seconds) - 2 * JUST_AFTER
@@ -189,13 +189,13 @@ class Wire:
         supervisor.sweep()
 
 
-#: After how many jumps of the clock nobody believes any more that it comes to an end: those of a
-#: few steps, and of each further one, as where hundreds wait for an agent's rate one by one.
+#: Jumps of the clock after which a run counts as endless: at least, and for each step, because
+#: hundreds may wait for an agent's rate one by one.
 FEWEST_JUMPS, JUMPS_OF_A_STEP = 500, 10
-#: Agent processes that a wire stands for, on every queue: enough for any window.
+#: Agent processes that a wire simulates, on every queue: enough for any window.
 PROCESSES = 10_000
 
-#: The siblings that a task would take from its queue are delivered one by one here.
+#: The waiting messages that a task would take from its queue are delivered one by one here.
 _TASKS: dict[str, Callable[..., object]] = {
     dispatch.RUN_BUNDLE: tasks.run_bundle_now,
     dispatch.SETTLE: tasks.settle_now,
@@ -207,12 +207,12 @@ _TASKS: dict[str, Callable[..., object]] = {
 }
 
 
-#: What an installed app adds to a wire, in a module ``wire_in_tests``.
+#: Additions of installed apps to a wire, from their modules ``wire_in_tests``.
 _extensions: list[Callable[[Wire], AbstractContextManager[None]]] = []
 
 
 def extend_wire(extend: Callable[[Wire], AbstractContextManager[None]]) -> None:
-    """Have a context manager entered with each wire, for tasks and senders of an app's own."""
+    """Enter a context manager with each wire, for an app's own tasks and senders."""
     _extensions.append(extend)
 
 
@@ -221,11 +221,11 @@ def _wake_now(queue: str) -> None:
 
 
 def _leave_to_the_poll(self: dispatch.WakeUp, seconds: float) -> None:
-    """Send nothing: real seconds mean nothing here, and the test may be over by then."""
+    """Send nothing: real time means nothing here, and the test may be over by then."""
 
 
 def _send_as_if_committed(send: Callable[[], None]) -> None:
-    """Send a hint at once where only a test's own transaction is open: it is never committed."""
+    """Send a hint at once if only a test's own transaction is open: it is never committed."""
     blocks = connection.atomic_blocks
     if blocks and all(getattr(block, "_from_testcase", False) for block in blocks):
         send()
@@ -235,20 +235,20 @@ def _send_as_if_committed(send: Callable[[], None]) -> None:
 
 @contextmanager
 def wired() -> Iterator[Wire]:
-    """Have every message of this process go to a wire in memory for the time of a block."""
+    """Send every message of this process to a wire in memory during a block."""
     discovery.import_modules("wire_in_tests")
     wire = Wire()
     with ExitStack() as stack:
         for owner, name, value in (
             (dispatch, "_send", wire.take),
             (wake_ups, "on_commit", _send_as_if_committed),
-            # From the caller's own thread: nothing may arrive after a test has looked.
+            # From the caller's own thread: nothing may arrive after the test's assertions.
             (dispatch.WakeUp, "later", dispatch.WakeUp.send),
             (dispatch.WakeUp, "after", _leave_to_the_poll),
-            # Whoever claims first, a scheduler does it here: every request is a message.
+            # A scheduler claims here, never an agent process: every request is a message.
             (dispatch, "wake_agents_later", _wake_now),
             (live_workers, "assumed_processes", PROCESSES),
-            # A wire that was down before is no reason for a pause on this one.
+            # A pause from an earlier wire that was down does not count here.
             (claiming, "pause", claiming.Pause()),
         ):
             stack.enter_context(mock.patch.object(owner, name, value))

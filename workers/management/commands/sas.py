@@ -1,4 +1,4 @@
-"""The engine's one command: every other name in `manage.py` stays the project's own."""
+"""The engine's only command: all other names in `manage.py` are left to the project."""
 
 import argparse
 import re
@@ -14,21 +14,21 @@ from workers.runtime.our_apps import our_apps
 
 
 def nouns() -> dict[str, str]:
-    """Return the modules of the nouns by name: those of the engine and of its apps installed."""
-    found = {}
+    """Return the modules of the nouns by name, of the engine and its installed apps."""
+    modules = {}
     for app in our_apps():
         package = import_module(f"{app.name}.management.nouns")
         for module in iter_modules(package.__path__):
-            found[module.name] = f"{package.__name__}.{module.name}"
-    return dict(sorted(found.items()))
+            modules[module.name] = f"{package.__name__}.{module.name}"
+    return dict(sorted(modules.items()))
 
 
 def command_of(noun: str) -> BaseCommand:
-    """Return what acts on a noun.  Raises ``CommandError`` naming the nouns there are."""
-    known = nouns()
-    if noun not in known:
-        raise CommandError(f"NOUN must be one of {', '.join(known)}, got {noun!r}.")
-    return import_module(known[noun]).Command()  # type: ignore[no-any-return]
+    """Return the command of a noun.  Raises ``CommandError`` that names the nouns."""
+    modules = nouns()
+    if noun not in modules:
+        raise CommandError(f"NOUN must be one of {', '.join(modules)}, got {noun!r}.")
+    return import_module(modules[noun]).Command()  # type: ignore[no-any-return]
 
 
 class Command(TerminalCommand):
@@ -36,7 +36,7 @@ class Command(TerminalCommand):
 
     def run_from_argv(self, argv: list[str]) -> None:
         if len(argv) > 2 and argv[2] in nouns():
-            # As itself, so that its usage, errors and exit code are its own.
+            # Run directly, so that usage, errors and exit code are the noun's own.
             command_of(argv[2]).run_from_argv([argv[0], f"{argv[1]} {argv[2]}", *argv[3:]])
             return
         super().run_from_argv(argv)

@@ -1,1 +1,1 @@
-"""What `manage.py sas` knows of the engine: a module for each noun, with its `Command`."""
+"""The engine's nouns of `manage.py sas`: a module for each, with its `Command`."""

@@ -1,4 +1,4 @@
-"""Says whether a long-running process lives, by the file that it marks."""
+"""Say whether a long-running process lives, by the file that it marks."""
 
 import argparse
 import os
@@ -21,6 +21,6 @@ class Command(TerminalCommand):
         parser.add_argument("role", choices=alive.ROLES, help="which kind of process it is")
 
     def handle(self, *, role: str, **_: Any) -> None:
-        if said := alive.problem(role, os.environ.get(alive.VARIABLE)):
-            raise CommandError(said)
+        if problem := alive.problem(role, os.environ.get(alive.VARIABLE)):
+            raise CommandError(problem)
         self.stdout.write(f"The {role} lives.")

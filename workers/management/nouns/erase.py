@@ -1,4 +1,4 @@
-"""Erases what is kept of one person."""
+"""Erase what is kept about one person."""
 
 import argparse
 from typing import Any
@@ -35,13 +35,13 @@ class Command(TerminalCommand):
             )
         except StateError as refusal:
             raise CommandError(str(refusal)) from None
-        would = "would be erased" if dry_run else "erased"
+        verb = "would be erased" if dry_run else "erased"
         for subject in outcome.erased:
-            self.stdout.write(f"{subject}: {would}")
+            self.stdout.write(f"{subject}: {verb}")
         for name, count in outcome.beside.items():
-            self.stdout.write(f"{name}: {count} {would}")
+            self.stdout.write(f"{name}: {count} {verb}")
         if outcome.kept:
-            kept = "\n".join(f"  {line}" for line in outcome.kept)
-            raise CommandError(f"Kept, {counted(len(outcome.kept), 'row')}:\n{kept}")
+            lines = "\n".join(f"  {line}" for line in outcome.kept)
+            raise CommandError(f"Kept, {counted(len(outcome.kept), 'row')}:\n{lines}")
         if not (outcome.erased or outcome.beside):
             self.stdout.write(f"Nothing is kept of {email}.")

@@ -1,4 +1,4 @@
-"""Prints what is kept of one person."""
+"""Print what is kept about one person."""
 
 import argparse
 from typing import Any

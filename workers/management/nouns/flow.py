@@ -1,4 +1,4 @@
-"""Shows and sets what agents may have in flight, and holds and lifts."""
+"""Show and set what agents may have in flight; hold and lift."""
 
 import argparse
 import json
@@ -38,8 +38,8 @@ class Command(TerminalCommand):
         setting.add_argument("--deferred", help="answers outstanding at most, or none")
         setting.add_argument("--breaker", choices=["open", "closed", "auto"])
         setting.add_argument("--reason", default="", help="kept in the journal")
-        for name, says in (("hold", "claim nothing more of it"), ("lift", "end a hold")):
-            holding = actions.add_parser(name, help=says)
+        for name, text in (("hold", "claim nothing more of it"), ("lift", "end a hold")):
+            holding = actions.add_parser(name, help=text)
             holding.add_argument("kind", choices=holds.KINDS)
             holding.add_argument("name", nargs="?", default="", help="of the agent or step")
             holding.add_argument("--reason", default="", help="kept in the journal")
@@ -70,20 +70,20 @@ class Command(TerminalCommand):
             _refuse_unknown_step(options["name"])
         verb = operations.hold if action == "hold" else operations.lift
         verb(options["kind"], options["name"], actor=actor(), reason=reason)
-        what = f"{options['kind']} {options['name']}".strip()
-        self.stdout.write(f"{what} is {'held' if action == 'hold' else 'lifted'}.")
+        target = f"{options['kind']} {options['name']}".strip()
+        self.stdout.write(f"{target} is {'held' if action == 'hold' else 'lifted'}.")
 
     def _show(self, *, as_json: bool) -> None:
-        waits = _waits_by_agent()
+        waiting = _waiting_by_agent()
         agents: list[dict[str, Any]] = [
-            {**row, "waiting": waits.get(row["agent"], 0)}
+            {**row, "waiting": waiting.get(row["agent"], 0)}
             for row in Flow.objects.order_by("agent").values()
         ]
-        held = list(Hold.objects.filter(ended_at=None).values())
-        for hold in held:
+        active = list(Hold.objects.filter(ended_at=None).values())
+        for hold in active:
             hold["reason"] = UNKNOWN.text(hold["reason"])
         if as_json:
-            facts = {"agents": agents, "held": held}
+            facts = {"agents": agents, "held": active}
             self.stdout.write(json.dumps(facts, default=str, ensure_ascii=False))
             return
         probes = _next_probes()
@@ -97,39 +97,39 @@ class Command(TerminalCommand):
                 f"{row['agent']:<28}window {row['window']:<7}{rate:<12}breaker {state}{by_force}"
                 f"{deferred}"
             )
-            if comes := probes.get(row["agent"]):
-                self.stdout.write(f"  {_standing(row, comes)}")
+            if probe := probes.get(row["agent"]):
+                self.stdout.write(f"  {_open_breaker(row, probe)}")
                 if answer := answers.get(row["agent"]):
                     self.stdout.write(f"  last answer: {one_line(answer)}")
-        for hold in held:
-            what = f"{hold['kind']} {hold['name']}".strip()
-            self.stdout.write(f"Held: {what}, by {hold['began_by']}: {hold['reason']}")
+        for hold in active:
+            target = f"{hold['kind']} {hold['name']}".strip()
+            self.stdout.write(f"Held: {target}, by {hold['began_by']}: {hold['reason']}")
 
 
-def _standing(row: dict[str, Any], comes: str) -> str:
+def _open_breaker(row: dict[str, Any], probe: str) -> str:
     """Return since when a breaker is open, what comes next, and how many steps wait for it."""
     since = f"not reached since {timestamps.full(row['opened_at'])}; " if row["opened_at"] else ""
-    return f"{since}{comes}; steps waiting: {row['waiting']}"
+    return f"{since}{probe}; steps waiting: {row['waiting']}"
 
 
 def _next_probes() -> dict[str, str]:
     """Return when each open breaker lets a call through next, by agent."""
     situation = wait_facts.read()
     flows = (situation.facts.flows or {}).items()
-    return {agent: comes for agent, flow in flows if (comes := next_probe(flow, situation.now))}
+    return {agent: probe for agent, flow in flows if (probe := next_probe(flow, situation.now))}
 
 
-def _waits_by_agent() -> dict[str, int]:
+def _waiting_by_agent() -> dict[str, int]:
     """Return how many steps of each agent may be claimed, or will be."""
     steps = LiveStep.objects.filter(state=StepState.PENDING).order_by()
     return dict(steps.values_list("agent").annotate(n=Count("pk")))
 
 
 def _refuse_unknown_step(name: str) -> None:
-    known = registry.step_names()
-    if name and name not in known:
-        near = get_close_matches(name, known, n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
+    names = registry.step_names()
+    if name and name not in names:
+        matches = get_close_matches(name, names, n=1)
+        hint = f" Did you mean {matches[0]}?" if matches else ""
         raise CommandError(f"No workflow has a step {name!r}.{hint}")
 
 

@@ -1,4 +1,4 @@
-"""Check everything that must be true of processes; an application adds what is its own."""
+"""Check everything that must be true of processes; an application adds its own invariants."""
 
 import argparse
 import json
@@ -15,18 +15,18 @@ from workers.operate import invariant_check as engine
 from workers.operate.invariant_check import Progress, Result
 from workers.operate.invariants import Violation
 
-#: Nothing that was looked at is broken, and not everything was looked at.
+#: Exit code: no invariant is broken as far as was checked, and not all were checked completely.
 UNKNOWN = 2
 
 
 class Command(TerminalCommand):
-    """Looks at the engine's invariants; a subclass in an application looks ``also`` at its own."""
+    """Checks the engine's invariants; a subclass in an application checks its own in ``also``."""
 
     help = (
         "Looks for rows that break an invariant. Exit 1 and the rows, where one is broken; exit 2, "
         "where none is and one was not looked at whole."
     )
-    #: Stands behind the number of invariants that were checked.
+    #: Printed after the number of invariants that were checked.
     witness = ""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -52,35 +52,35 @@ class Command(TerminalCommand):
                 f"Nothing was checked: {first_line(error)}. Check DATABASE_URL and "
                 "the server, run `manage.py migrate` if a table is missing, and ask again."
             ) from None
-        found = [violation for result in results for violation in result.violations]
+        violations = [violation for result in results for violation in result.violations]
         unknown = [result for result in results if result.unknown]
         checked = len(results) - len(unknown)
         if json:
-            self._print_json(found, unknown, checked)
+            self._print_json(violations, unknown, checked)
         else:
-            for line in _lines(found, unknown):
+            for line in _lines(violations, unknown):
                 self.stdout.write(line)
-            rows = "1 row breaks" if len(found) == 1 else f"{len(found)} rows break"
+            rows = "1 row breaks" if len(violations) == 1 else f"{len(violations)} rows break"
             self.stdout.write(f"{checked} invariants checked{self.witness}, {rows} one.")
-        if found or unknown:
-            raise SystemExit(1 if found else UNKNOWN)
+        if violations or unknown:
+            raise SystemExit(1 if violations else UNKNOWN)
 
     def also(self, progress: Progress, seconds: float) -> Iterable[Result]:
-        """Look at an application's own invariants."""
+        """Check an application's own invariants."""
         return ()
 
     def facts(self) -> dict[str, Any]:
-        """Return what an application adds to the JSON object."""
+        """Return an application's fields for the JSON object."""
         return {}
 
-    def _print_json(self, found: list[Violation], unknown: list[Result], checked: int) -> None:
+    def _print_json(self, violations: list[Violation], unknown: list[Result], checked: int) -> None:
         self.stdout.write(
             json.dumps(
                 {
-                    "holds": not found and not unknown,
+                    "holds": not violations and not unknown,
                     "invariants": checked,
                     **self.facts(),
-                    "violations": [asdict(violation) for violation in found],
+                    "violations": [asdict(violation) for violation in violations],
                     "unknown": [
                         {"invariant": result.invariant, "why": result.unknown} for result in unknown
                     ],
@@ -89,8 +89,8 @@ class Command(TerminalCommand):
         )
 
 
-def _lines(found: list[Violation], unknown: list[Result]) -> Iterator[str]:
-    for violation in found:
+def _lines(violations: list[Violation], unknown: list[Result]) -> Iterator[str]:
+    for violation in violations:
         yield f"{violation.subject}: {violation.wrong} ({violation.says})"
     for result in unknown:
         yield f"{result.invariant}: not known, it {result.unknown}. Give a larger --timeout."

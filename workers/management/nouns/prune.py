@@ -1,4 +1,4 @@
-"""Prunes old records, now."""
+"""Prune old records now."""
 
 import argparse
 import time
@@ -10,9 +10,9 @@ from workers.management.terminal import TerminalCommand, actor
 from workers.operate import retention
 from workers.store.acts import record_act
 
-#: One round; between two of them another process may take over.
+#: Time for one round; between two rounds another process may take over.
 ROUND_SECONDS = 30.0
-#: Time between two looks whether another process is done, or its lease is over: it may be dead.
+#: Time between two looks whether another process is done or, if it died, its lease has ended.
 WAIT_SECONDS = 5.0
 
 

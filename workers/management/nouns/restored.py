@@ -1,4 +1,4 @@
-"""Marks what may have happened since the time the database was restored to."""
+"""Mark what may have happened since the time the database was restored to."""
 
 import argparse
 from datetime import datetime
@@ -63,11 +63,11 @@ def _instant(name: str, text: str) -> datetime:
     if text == "now":
         return dialect.read_clock()
     try:
-        found = parse_datetime(text)
+        instant = parse_datetime(text)
     except ValueError:
-        found = None
-    if found is None:
+        instant = None
+    if instant is None:
         raise CommandError(f"{name} is {text!r}. Write it as 2026-11-21T09:30:00+00:00.")
-    if timezone.is_naive(found):
+    if timezone.is_naive(instant):
         raise CommandError(f"{name} {text} has no time zone. Add one, such as +00:00.")
-    return found
+    return instant

@@ -1,4 +1,4 @@
-"""Shows who is told of what, and has sinks told again."""
+"""List sinks, and have status messages delivered to them again."""
 
 import argparse
 import json
@@ -36,8 +36,8 @@ class Command(TerminalCommand):
             type=int,
             help="from this sequence number on, even if it was told; needs IDs",
         )
-        for one in (listing, retry):
-            one.add_argument("--owner", help="of this owner only, such as client:acme")
+        for action in (listing, retry):
+            action.add_argument("--owner", help="of this owner only, such as client:acme")
         listing.add_argument("--state", choices=STATES)
 
     def handle(self, *, action: str, **options: Any) -> None:
@@ -46,10 +46,10 @@ class Command(TerminalCommand):
     def _list(
         self, *, owner: str | None, state: str | None, as_json: bool, limit: int, **_: Any
     ) -> None:
-        found = Sink.objects.filter(state=state) if state else _in_trouble()
+        sinks = Sink.objects.filter(state=state) if state else _in_trouble()
         if owner is not None:
-            found = found.filter(owner=owner)
-        rows = list(found.order_by("-pk").values(*COLUMNS)[:limit])
+            sinks = sinks.filter(owner=owner)
+        rows = list(sinks.order_by("-pk").values(*COLUMNS)[:limit])
         for row in rows:
             row["last_error"] = delivery_problems.last_failure(row["problem"], row["last_error"])
         if as_json:
@@ -68,18 +68,18 @@ class Command(TerminalCommand):
             raise CommandError("--from is 1 or more, and goes with the IDs of sinks.")
         if not ids and owner is None:
             raise CommandError("Say which: IDs, or --owner for all of an owner's in trouble.")
-        found = Sink.objects.filter(pk__in=ids) if ids else _in_trouble()
+        sinks = Sink.objects.filter(pk__in=ids) if ids else _in_trouble()
         if owner is not None:
-            found = found.filter(owner=owner)
-        if ids and (missing := set(ids) - set(found.values_list("pk", flat=True))):
+            sinks = sinks.filter(owner=owner)
+        if ids and (missing := set(ids) - set(sinks.values_list("pk", flat=True))):
             raise CommandError(f"There is no such sink: {', '.join(map(str, sorted(missing)))}.")
         after = None if first is None else first - 1
-        again = [
+        redelivered = [
             pk
-            for pk in found.values_list("pk", flat=True)
+            for pk in sinks.values_list("pk", flat=True)
             if redeliver(pk, actor=actor(), after=after)
         ]
-        self.stdout.write(f"{counted(len(again), 'sink')} told again.")
+        self.stdout.write(f"{counted(len(redelivered), 'sink')} told again.")
 
 
 def _in_trouble() -> QuerySet[Sink]:

@@ -50,7 +50,7 @@ class Undelivered(SASError):
         **params: Any,
     ) -> None:
         super().__init__(delivery_problems.text_of(code, params))
-        #: What is stored; its text is made when it is read.
+        #: The stored form; its text is made at reading.
         self.record: dict[str, Any] = {"code": code, "params": params}
         self.retry_after = retry_after
         self.is_gone = is_gone
