@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from workers.client.submission import submit, submit_many
 from workers.definitions import known
+from workers.desk.metrics import processes
 from workers.models import Alert, Flow, Journal, Process, Sink, Step
 from workers.rules.rows import NewProcess
 from workers.store import (
@@ -251,6 +252,8 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
         (_find_by_key, "workers_process_uid_key"),
         (_find_by_key, "step_name_unique"),
         (_read_escalated, "journal_note_once_per_attempt"),
+        (lambda: list(processes.read([])), "process_open_idx"),
+        (lambda: list(processes.read([])), "process_error_idx"),
     ],
     ids=[
         *("claim", "expire", "extend", "put off", "lost", "filed", "flagged", "standing still"),
@@ -260,7 +263,7 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
         *("escalate", "overdue", "lane", "told", "tell", "foresee"),
         *("lock", "lock many", "contexts"),
         *("prunable", "prune", "deletable", "delete", "flow journal", "alerts"),
-        *("process of a key", "step of a key", "escalated"),
+        *("process of a key", "step of a key", "escalated", "open, counted", "in error, counted"),
     ],
 )
 def test_a_background_query_uses_its_partial_index(verb: Any, index: str) -> None:
@@ -271,6 +274,7 @@ def test_a_background_query_uses_its_partial_index(verb: Any, index: str) -> Non
     plans = "\n".join(one for one in found if not is_claim or "jsonb_to_recordset" not in one)
 
     assert index in plans
+    assert "Seq Scan on workers_process" not in plans
     assert "Seq Scan on workers_step" not in plans
     assert "Seq Scan on workers_live" not in plans
     assert "Seq Scan on workers_sink" not in plans
