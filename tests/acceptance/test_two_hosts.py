@@ -1,0 +1,38 @@
+"""Two hosts in DATABASE_URL: the one that answers and accepts writes is used."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.acceptance.system import System, until
+from tests.services import own_postgres_database, own_rabbitmq_vhost
+
+pytestmark = pytest.mark.slow
+CELERY = ("-m", "celery", "-A", "sasproject")
+ORDERS = 8
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> Iterator[System]:
+    with socket.socket() as dead, own_postgres_database() as url, own_rabbitmq_vhost() as broker:
+        # Bound and not listening: connections are refused.
+        dead.bind(("127.0.0.1", 0))
+        host = urlsplit(url).netloc.rpartition("@")[2]
+        both = url.replace(f"@{host}", f"@127.0.0.1:{dead.getsockname()[1]},{host}")
+        with System(tmp_path, DATABASE_URL=both, BROKER_URL=broker) as system:
+            system.manage("migrate", "-v", "0")
+            system.manage("seed_demo")
+            yield system
+
+
+def test_every_order_ends_with_the_first_host_down(system: System) -> None:
+    system.sandbox()
+    system.start("worker", *CELERY, "worker", "-c", "2")
+    system.start("beat", *CELERY, "beat", "-s", str(system.folder / "beat"), "--pidfile=")
+    system.place(ORDERS)
+    until(lambda: system.states()["states"] == {"processed": ORDERS}, 60)
+    assert system.states()["alerts"] == 0
+    assert "0 rows break one" in system.manage("check_invariants")
