@@ -6,6 +6,15 @@ _NEIGHBOURS = "tests/integration/test_neighbours.py"
 
 MUTANTS = (
     Mutant(
+        "a restored database is not held once more",
+        "workers/store/operate/lost_commits.py",
+        "        look(now)\n        return lift",
+        "        return lift",
+        "After a restore everything is held until somebody looks again.",
+        ("tests/integration/test_lost_commits.py",),
+        on=POSTGRESQL,
+    ),
+    Mutant(
         "a frozen database keeps no thread of the web",
         "sasproject/postgresql/base.py",
         "        if self.patience is not None:",

@@ -3,11 +3,37 @@
 from tests.mutants.mutant import Mutant
 
 _ERASING = "tests/integration/test_erasing.py"
+_PAGE = "tests/admin/test_person_page.py"
+_PERSON = "workers/desk/admin/person.py"
 _ERASE = "workers/store/operate/erase.py"
 _EVERYWHERE = "tests/integration/test_two_persons_everywhere.py"
 _TRACING = "tests/unit/test_tracing.py"
 
 MUTANTS = (
+    Mutant(
+        "only what the page has shown is erased",
+        _PERSON,
+        ' and posted.get("seen") == posted.get("email")',
+        "",
+        "A slip in an address erases another person.",
+        (_PAGE,),
+    ),
+    Mutant(
+        "an export takes the right to see personal data",
+        _PERSON,
+        "    if not showing.may(request):\n        raise PermissionDenied\n    text",
+        "    text",
+        "Those who may erase read what they may not see.",
+        (_PAGE,),
+    ),
+    Mutant(
+        "a reason without the address",
+        "workers/operate/persons.py",
+        "if email.casefold() in reason.casefold():",
+        "if False:",
+        "The journal keeps the address of a person who was erased.",
+        (_ERASING,),
+    ),
     Mutant(
         "two persons, for erasing",
         _ERASE,
