@@ -35,8 +35,8 @@ class AccessLog:
         return response
 
 
-class NotIfUnavailable(logging.Filter):
-    """Holds back Django's line about a 503: the line of the request says the same."""
+class DropUnavailable(logging.Filter):
+    """Drops Django's line about a 503: the request's own line says the same."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return False for such a line."""

@@ -10,7 +10,7 @@ from amqp.exceptions import AMQPError
 from django.core.exceptions import ImproperlyConfigured
 from kombu.exceptions import OperationalError as BrokerError
 
-from sasproject.access_log import NotIfUnavailable
+from sasproject.access_log import DropUnavailable
 from workers.exceptions import causes, first_line
 from workers.logs import call_fields
 from workers.runtime import db_connections
@@ -114,7 +114,7 @@ def configure(*, json: bool, level: str) -> None:
                     ],
                 }
             },
-            "filters": {"unavailable": {"()": NotIfUnavailable}},
+            "filters": {"unavailable": {"()": DropUnavailable}},
             "handlers": {
                 "stderr": {
                     "class": "logging.StreamHandler",

@@ -103,6 +103,17 @@ class System:
     def place(self, count: int) -> None:
         self.python(PLACE.format(count=count))
 
+    def end_orders(self, count: int) -> None:
+        """Place orders, run them with one worker and Beat, and check that all end well."""
+        self.sandbox()
+        celery = ("-m", "celery", "-A", "sasproject")
+        self.start("worker", *celery, "worker", "-c", "2")
+        self.start("beat", *celery, "beat", "-s", str(self.folder / "beat"), "--pidfile=")
+        self.place(count)
+        until(lambda: self.states()["states"] == {"processed": count}, 60)
+        assert self.states()["alerts"] == 0
+        assert "0 rows break one" in self.manage("check_invariants")
+
     def states(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.python(STATES))
         return found

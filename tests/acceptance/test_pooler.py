@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.system import System, until
+from tests.acceptance.system import System
 from tests.services import own_pgbouncer, own_postgres_database, own_rabbitmq_vhost
 
 pytestmark = pytest.mark.slow
-CELERY = ("-m", "celery", "-A", "sasproject")
 ORDERS = 12
 WARNING = "a pooler stands before the database, and knows no prepared statements"
 
@@ -41,10 +40,4 @@ def test_the_doctor_says_what_to_set_and_with_it_every_order_ends(system: System
     system.environment["SAS_KEPT_PLANS"] = "0"
     assert "ok a pooler stands before the database, and drops no plan" in doctor(system)
 
-    system.sandbox()
-    system.start("worker", *CELERY, "worker", "-c", "2")
-    system.start("beat", *CELERY, "beat", "-s", str(system.folder / "beat"), "--pidfile=")
-    system.place(ORDERS)
-    until(lambda: system.states()["states"] == {"processed": ORDERS}, 60)
-    assert system.states()["alerts"] == 0
-    assert "0 rows break one" in system.manage("check_invariants")
+    system.end_orders(ORDERS)

@@ -7,11 +7,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.acceptance.system import System, until
+from tests.acceptance.system import System
 from tests.services import own_postgres_database, own_rabbitmq_vhost
 
 pytestmark = pytest.mark.slow
-CELERY = ("-m", "celery", "-A", "sasproject")
 ORDERS = 8
 
 
@@ -29,10 +28,4 @@ def system(tmp_path: Path) -> Iterator[System]:
 
 
 def test_every_order_ends_with_the_first_host_down(system: System) -> None:
-    system.sandbox()
-    system.start("worker", *CELERY, "worker", "-c", "2")
-    system.start("beat", *CELERY, "beat", "-s", str(system.folder / "beat"), "--pidfile=")
-    system.place(ORDERS)
-    until(lambda: system.states()["states"] == {"processed": ORDERS}, 60)
-    assert system.states()["alerts"] == 0
-    assert "0 rows break one" in system.manage("check_invariants")
+    system.end_orders(ORDERS)

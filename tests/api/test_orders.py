@@ -38,7 +38,7 @@ def test_what_it_costs_to_place_one_is_bounded(acme: Caller) -> None:
     acme.place("first")
     with CaptureQueriesContext(connection) as captured:
         first = acme.place().json()
-    # Read afterwards, it is the same order; of why it waits more is known then.
+    # A later read shows the same order; only its reasons to wait may differ.
     shown = acme.get(f"/orders/{first['id']}").json()
 
     said = [query["sql"].partition(" ")[0] for query in captured]

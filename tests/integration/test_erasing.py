@@ -16,12 +16,12 @@ from django.utils import timezone
 from orders import dead_letters
 from orders import invariants as shop_invariants
 from orders.models import DeadLetter, Order, Product, Return
-from orders.personal_rows import DeadLetters
 from orders.returning import accept_return
 from orders.sandbox.server import Sandbox
 from orders.submission import Customer, Line, place_order
 from tests.admin.test_masking import ADDRESS, MAIL, NAME, SECRETS, private_letter, private_order
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
+from workers import PersonalRows
 from workers.client import operations
 from workers.definitions import amounts
 from workers.desk.models import Note
@@ -240,16 +240,29 @@ def test_rows_beside_that_the_login_may_not_delete_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     order = ended_order()
+    erased: list[str] = []
 
     class Denied(Exception):
         sqlstate = "42501"
 
-    def refuse(self: object, email: str) -> int:
-        raise ProgrammingError("permission denied for table orders_deadletter") from Denied()
+    class First(PersonalRows):
+        name = "first"
 
-    monkeypatch.setattr(DeadLetters, "erase_of_person", refuse)
+        def erase_of_person(self, email: str) -> int:
+            erased.append(email)
+            return 1
+
+    class Last(PersonalRows):
+        name = "last"
+
+        def erase_of_person(self, email: str) -> int:
+            raise ProgrammingError("permission denied for table orders_deadletter") from Denied()
+
+    monkeypatch.setattr(persons, "personal_rows", lambda: [First(), Last()])
     outcome = persons.erase(MAIL, **ANN)
     assert "permission denied for table orders_deadletter" in outcome.kept[-1]
+    # What went before it was rolled back, and does not count.
+    assert erased == [MAIL]
     assert outcome.beside == {}
     # The process is erased all the same.
     assert Process.objects.get(pk=order.process_id).erased_at is not None

@@ -61,7 +61,7 @@ def broker(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     # kombu remembers for its process what it has bound, in whichever folder that was.
     monkeypatch.setattr(filesystem_transport.Transport, "global_state", BrokerState())
     monkeypatch.setattr(
-        app, "connection_for_read", lambda: Connection(url, transport_options=options)
+        app, "connection_for_read", lambda **_: Connection(url, transport_options=options)
     )
     monkeypatch.setattr(queue_drain, "_channel", queue_drain._Channel())
     with Connection(url, transport_options=options) as connection:
@@ -231,9 +231,11 @@ def test_a_broker_that_hangs_holds_up_a_look_no_longer_than_a_reply(
     with Proxy(parts.port or 5672) as proxy:
         behind = vhost.replace(f":{parts.port}/", f":{proxy.port}/")
         _, options = brokers.configure(behind, Path())
-        monkeypatch.setattr(
-            app, "connection_for_read", lambda: Connection(behind, transport_options=options)
-        )
+
+        def connection(transport_options: dict[str, Any]) -> Connection:
+            return Connection(behind, transport_options={**options, **transport_options})
+
+        monkeypatch.setattr(app, "connection_for_read", connection)
         monkeypatch.setattr(queue_drain, "_channel", queue_drain._Channel())
         with Connection(vhost) as connection:
             Queue(QUEUE, Exchange("sas", "direct"), routing_key=QUEUE)(connection).declare()

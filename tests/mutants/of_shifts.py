@@ -15,8 +15,8 @@ MUTANTS = (
     Mutant(
         "a broker that hangs holds up no reply",
         "workers/wire/queue_drain.py",
-        ', "read_timeout": sas.reply_seconds}',
-        "}",
+        'limit = {"read_timeout": sas.reply_seconds}',
+        "limit = {}",
         "Calls that have ended wait for the broker past their time, and count as failures.",
         (_SIBLINGS,),
     ),

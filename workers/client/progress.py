@@ -82,10 +82,10 @@ def snapshot(
 
 
 def of_submitted(process: Process) -> ProcessProgress:
-    """Return where a process stands that was just submitted, without reading what was written.
+    """Return where a process stands that was just submitted, from memory.
 
-    Reads it where a condition decides whether a first step is done.  Nothing else is known of why
-    a step waits: whether it is held, for example.
+    Reads it if a condition decides whether a first step is done.  Otherwise the reasons to wait do
+    not include the state of the system, such as a hold.
     """
     workflow = submission.completed(registry.workflow(process.workflow, process.version))
     if create_processes.begins_judged(workflow):

@@ -42,7 +42,9 @@ class _Channel(threading.local):
 
     def get(self) -> Any:
         if self._channel is None or self._pid != os.getpid():
-            self._connection = _connect()
+            # Calls of this process may have ended: a broker that hangs must not hold them up.
+            limit = {"read_timeout": sas.reply_seconds}
+            self._connection = current_app.connection_for_read(transport_options=limit)
             self._channel = self._connection.channel()
             self._pid = os.getpid()
         return self._channel
@@ -57,18 +59,6 @@ class _Channel(threading.local):
                 connection.release()
             except Exception:
                 log.debug("channel_release_failed", exc_info=True)
-
-
-def _connect() -> Connection:
-    """Return a connection, not opened yet, that waits for an answer as long as a reply may wait.
-
-    Calls of this process may have ended meanwhile: a broker that hangs must not hold them up.
-    """
-    connection = current_app.connection_for_read()
-    if connection.transport.driver_type == "amqp":
-        options = {**(connection.transport_options or {}), "read_timeout": sas.reply_seconds}
-        connection.transport_options = options
-    return connection
 
 
 _channel = _Channel()

@@ -23,7 +23,7 @@ PERMISSION = "workers.erase_process"
 
 
 class PersonForm(ReasonForm):
-    """Who asked, and why it is erased; the address is in the form, so that no log has it."""
+    """The address and the reason; they are posted, so that no log of URLs has the address."""
 
     email = forms.EmailField(
         label=lazy("Mail address"),
