@@ -13,11 +13,10 @@ from orders import demo_data
 from orders.models import Order, Product
 from orders.returning import accept_return
 from orders.submission import Customer, Line, place_order
-from workers.client import callbacks
+from workers.client import callbacks, operations
 from workers.desk.store import alert_commands
 from workers.exceptions import Permanent, Refused, Transient, Unavailable
 from workers.models import Alert, Flow, Sink
-from workers.store.operate import commands
 from workers.supervisor import beat_schedule
 from workers.testing import Clock, Wire, always, dies, frozen_clock, scripted, wired
 
@@ -166,7 +165,9 @@ def _cancelled(maker: Maker) -> None:
     order = maker.order(weight=15_000)
     with scripted(_script({"payment.charge": [slow]})):
         maker.wire.run_until_idle()
-        commands.undo(order.process_id, outcome="cancelled", actor="operator:a", reason="asked to")
+        operations.undo(
+            order.process_id, outcome="cancelled", actor="operator:a", reason="asked to"
+        )
         maker.wire.run_until_settled(maker.clock)
 
 
@@ -176,7 +177,7 @@ def _resubmitted(maker: Maker) -> None:
     alert = Alert.objects.get(process=order.process_id)
     user = get_user_model().objects.get(username="admin")
     alert_commands.acknowledge(alert.pk, user.pk, "mended", actor="operator:ann")
-    commands.resubmit(order.process_id, actor="operator:a", reason="mended")
+    operations.resubmit(order.process_id, actor="operator:a", reason="mended")
     with scripted(WORKS):
         maker.wire.run_until_settled(maker.clock)
 
@@ -209,9 +210,9 @@ def _coming_back(maker: Maker) -> None:
 
 
 def _waits_long(process_id: int, step: str) -> None:
-    commands.retime(process_id, step, WAITS_SECONDS, actor="operator:a", reason="no hurry")
+    operations.retime(process_id, step, WAITS_SECONDS, actor="operator:a", reason="no hurry")
 
 
 def _paused(maker: Maker) -> None:
     order = maker.order(weight=500, is_recent=True)
-    commands.pause(order.process_id, actor="operator:a", reason="the customer asked")
+    operations.pause(order.process_id, actor="operator:a", reason="the customer asked")

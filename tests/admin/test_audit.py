@@ -16,13 +16,13 @@ from orders import dead_letters
 from orders.models import ApiClient, DeadLetter, Product
 from tests.admin.conftest import alert_about, note, order_in_error, staff
 from tests.admin.test_masking import ADDRESS, NAME, found, private_letter, private_order
+from workers.client import operations
 from workers.desk.admin import csv_files
 from workers.desk.admin.act_filters import acts_alone
 from workers.desk.store import jobs
 from workers.models import Act, Alert, Journal, Process
 from workers.store import acts
 from workers.store.flow import flow_settings, holds
-from workers.store.operate import commands
 from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db
@@ -103,7 +103,7 @@ def test_a_job_s_acts_are_those_on_it_and_those_by_it(viewer: Client) -> None:
     html = html_of(viewer, f"?job={job_id}")
     # Its own row, and the one of what it did; not what the same person did elsewhere.
     assert html.count(f'href="/admin/desk/bulkjob/{job_id}/change/"') == 2
-    commands.pause(outside.process_id, actor=WORD["actor"], reason="by hand")
+    operations.pause(outside.process_id, actor=WORD["actor"], reason="by hand")
     whole = html_of(viewer)
     assert whole.count(f'href="/admin/desk/bulkjob/{job_id}/change/"') == 2
     assert whole.count(f'href="/admin/desk/bulkjob/{other}/change/"') == 1

@@ -14,11 +14,11 @@ from orders.models import Order
 from tests.admin import toys
 from tests.admin.conftest import VERBS, every_row, order_in_error, order_with, staff
 from tests.toyflow import agents as toy
+from workers.client import operations
 from workers.desk.models import BulkItem, BulkJob
 from workers.models import Alert, Flow, Journal, Process, Step
 from workers.store import leases
 from workers.store.flow import holds
-from workers.store.operate import commands
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -74,7 +74,7 @@ def ready_for(verb: str) -> Order:
         return order
     order = order_in_error()
     if verb == "resume":
-        commands.pause(order.process_id, actor="operator:ann", reason="wait")
+        operations.pause(order.process_id, actor="operator:ann", reason="wait")
     return order
 
 
@@ -267,7 +267,7 @@ def test_the_preview_warns_of_what_they_would_wait_for(operator: Client) -> None
     away = {"opened_at": now - timedelta(minutes=9), "open_until": now + timedelta(seconds=20)}
     Flow.objects.update_or_create(agent="payment.charge", defaults={"window": 100, **away})
     orders = [order_in_error() for _ in range(2)]
-    commands.pause(orders[0].process_id, actor="operator:ann", reason="wait")
+    operations.pause(orders[0].process_id, actor="operator:ann", reason="wait")
 
     html = select(operator, "resubmit", ORDERS, [order.pk for order in orders]).content.decode()
 

@@ -16,6 +16,7 @@ from orders.models import DeadLetter
 from tests.admin.conftest import every_row, order_in_error, order_with, staff
 from tests.admin.test_incidents import fail
 from tests.admin.test_masking import NAME, private_order
+from workers.client import operations
 from workers.desk.admin import hand_over
 from workers.desk.models import BulkJob, Note
 from workers.desk.notify import incident_sender as senders
@@ -23,7 +24,6 @@ from workers.desk.store import incidents, notes
 from workers.models import Flow, Incident, Journal, Process, UndoRequest
 from workers.store import alerts
 from workers.store.flow import holds
-from workers.store.operate import commands
 from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db
@@ -47,7 +47,7 @@ def busy() -> Process:
     holds.hold("agent", "stock.reserve", **WORD)
     order = order_in_error()
     process = Process.objects.get(pk=order.process_id)
-    commands.pause(process.pk, actor="operator:ann", reason="audit")
+    operations.pause(process.pk, actor="operator:ann", reason="audit")
     BulkJob.objects.create(
         verb="resubmit", state="running", actor="operator:ann", reason="mended", total=9, done=2,
         created_at=timezone.now(),
@@ -149,7 +149,7 @@ def test_a_sheet_costs_the_same_however_much_there_is(keeper: Client) -> None:
         keeper.get(SHEET)
     for number in range(5):
         fail(number + 10, code=f"http_{number}")
-        commands.pause(order_in_error().process_id, **WORD)
+        operations.pause(order_in_error().process_id, **WORD)
     incidents.collect()
     with CaptureQueriesContext(connection) as many:
         keeper.get(SHEET)

@@ -22,12 +22,12 @@ from tests.admin.conftest import every_row, order_in_error, staff
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
 from tests.toyflow import agents as toy
 from workers import desk, supervisor
+from workers.client import operations
 from workers.client.submission import submit
 from workers.desk.models import BulkJob, Note
 from workers.desk.store import incidents
 from workers.exceptions import Permanent
 from workers.models import Alert, Incident, Journal, Step
-from workers.store.operate import commands
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
@@ -425,7 +425,7 @@ def test_the_samples_of_a_resolved_one_show_what_had_failed(operator: Client, wi
     assert "answered 400" in before[-1]
 
     toy.script.clear()
-    commands.resubmit(process.pk, actor="operator:ann", reason="mended")
+    operations.resubmit(process.pk, actor="operator:ann", reason="mended")
     wire.run_until_idle()
     supervisor.sweep()
 

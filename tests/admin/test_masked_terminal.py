@@ -10,12 +10,12 @@ from django.core.management import CommandError, call_command
 from orders.models import DeadLetter
 from tests.admin.conftest import alert_about
 from tests.admin.test_masking import MAIL, NAME, found, private_letter, private_order
+from workers.client import operations
 from workers.desk.models import BulkJob
 from workers.desk.operate import jobs
 from workers.desk.store import incidents
 from workers.models import Journal, Step
 from workers.store.flow import holds
-from workers.store.operate import commands
 
 pytestmark = pytest.mark.django_db
 
@@ -104,7 +104,7 @@ def test_no_list_of_a_terminal_shows_it() -> None:
 def test_what_people_wrote_is_masked_in_every_terminal_too() -> None:
     order = private_order()
     about = {"actor": "operator:ann", "reason": f"{MAIL} called"}
-    commands.pause(order.process_id, actor="operator:ann", reason=f"{NAME} called from {MAIL}")
+    operations.pause(order.process_id, actor="operator:ann", reason=f"{NAME} called from {MAIL}")
     holds.hold("agent", "payment.charge", **about)
     jobs.start("pause", {order.process_id: 0}, **about, source={})
     number = BulkJob.objects.get().pk

@@ -14,6 +14,7 @@ from tests.admin import toys
 from tests.admin.conftest import ACTIONS, alert_about, every_row, note, order_in_error, staff
 from tests.admin.test_escaping import walk
 from tests.factories import ProcessFactory
+from workers.client import operations
 from workers.desk.admin import masking, showing
 from workers.desk.operate import jobs
 from workers.desk.store import incidents, notes, saved_views
@@ -21,7 +22,7 @@ from workers.models import Alert, Incident, Journal, Process, Step
 from workers.rules.approved_acts import Act
 from workers.runtime.json_text import encode_document
 from workers.store.flow import holds
-from workers.store.operate import commands, edit_input, undo_requests
+from workers.store.operate import edit_input, undo_requests
 from workers.testing import Wire
 
 NAME, MAIL, ADDRESS = "Zelda Quuxmore", "zelda.quuxmore@example.org", "77 Hidden Lane\nNowhereville"
@@ -251,7 +252,7 @@ def test_a_message_that_cannot_be_read_is_masked_whole(operator: Client) -> None
 @pytest.mark.django_db
 def test_who_was_shown_a_process_reads_why_it_is_paused(operator: Client) -> None:
     order = private_order()
-    commands.pause(order.process_id, actor="operator:ann", reason=f"{NAME} rang")
+    operations.pause(order.process_id, actor="operator:ann", reason=f"{NAME} rang")
     page = f"/admin/orders/order/{order.number}"
     assert "Z*** rang" in operator.get(f"{page}/live/").content.decode()
     shower = staff("shower", "show_personal")

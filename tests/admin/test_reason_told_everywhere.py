@@ -19,13 +19,12 @@ from orders.models import Order
 from tests.admin import toys
 from tests.admin.conftest import alert_about, order_with
 from tests.toyflow import agents as toy
-from workers.client import progress
+from workers.client import operations, progress
 from workers.exceptions import Transient
 from workers.models import Alert, Flow, Hold, Lease, Process
 from workers.runtime.timestamps import moment
 from workers.store import alerts, leases
 from workers.store.flow import holds, wait_facts
-from workers.store.operate import commands
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
@@ -130,7 +129,7 @@ def test_a_submitter_is_not_told_who_holds_or_paused_something() -> None:
     held()
     inside = progress.snapshot(order.process_id).headline
     assert "(by operator:ann: stocktaking)" in inside
-    commands.pause(order.process_id, actor="operator:ann", reason="stocktaking")
+    operations.pause(order.process_id, actor="operator:ann", reason="stocktaking")
     inside = progress.snapshot(order.process_id).headline
     assert inside.startswith("Paused since ")
     assert "(by operator:ann: stocktaking)" in inside

@@ -6,8 +6,8 @@ from django.test import Client
 
 from orders.models import Order
 from tests.admin.conftest import every_row, order_in_error, order_with
+from workers.client import operations
 from workers.models import Journal, Process, Step
-from workers.store.operate import commands
 
 
 def url(order: Order) -> str:
@@ -72,7 +72,7 @@ def test_it_is_refused_and_nothing_changes(
 def test_a_process_that_moved_meanwhile_is_left_alone(operator: Client) -> None:
     order = order_in_error()
     seen = form(order)
-    commands.resubmit(order.process_id, actor="operator:other", reason="me first")
+    operations.resubmit(order.process_id, actor="operator:other", reason="me first")
     before = every_row()
 
     response = operator.post(url(order), seen)

@@ -6,8 +6,8 @@ from django.test import Client
 
 from orders.models import Order
 from tests.admin.conftest import every_row, order_in_error, order_with
+from workers.client import operations
 from workers.models import Journal, Process
-from workers.store.operate import commands
 
 LIST = "/admin/orders/order/"
 CONFIRM = "/admin/orders/order/resubmit/"
@@ -48,7 +48,8 @@ def test_it_says_how_many_landed_and_how_many_did_not(operator: Client, nudges: 
     orders = [order_in_error() for _ in range(3)]
     late = order_in_error()
     seen = seen_in(select(operator, *orders).content.decode())
-    commands.resubmit(orders[1].process_id, actor="operator:other", reason="me first")
+    operations.resubmit(orders[1].process_id, actor="operator:other", reason="me first")
+    nudges.clear()
 
     response = operator.post(CONFIRM, {"seen": seen, "reason": "repaired"}, follow=True)
 

@@ -11,12 +11,11 @@ from tests.admin import toys
 from tests.admin.conftest import note, order_with
 from tests.guard.syntax import tree_of
 from tests.toyflow import agents as toy
-from workers.client import callbacks, progress
+from workers.client import callbacks, operations, progress
 from workers.desk.admin import timeline, wording
 from workers.models import Process, Step
 from workers.protocol import callback_tokens
 from workers.store.claims import release
-from workers.store.operate import commands
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -128,7 +127,7 @@ def test_what_a_process_waits_for_is_said(operator: Client, wire: Wire) -> None:
     assert "percent: 40" in html
     assert ">Order of steps</h2>" in html
 
-    commands.pause(process.pk, actor="operator:ann", reason="")
+    operations.pause(process.pk, actor="operator:ann", reason="")
     assert "nothing new is begun" in shown()
 
 

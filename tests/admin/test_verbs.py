@@ -2,12 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from html import unescape
+from io import StringIO
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
+from django.core.management import call_command
 from django.test import Client
+from django.urls import resolve
 
 from tests.admin import toys
 from tests.admin.conftest import VERBS, every_row, staff
@@ -128,6 +132,21 @@ def test_whoever_may_sees_the_link_and_may_look(case: Case, wire: Wire) -> None:
     assert "What will happen" in shown.content.decode()
     assert client.head(case.url(process)).status_code == 200
     assert client.put(case.url(process)).status_code == 405
+    assert every_row() == before
+
+
+def test_a_terminal_says_the_same_and_changes_nothing(case: Case, wire: Wire) -> None:
+    process, client = case.begin(wire), staff("only", case.permission)
+    verb = next(verb for name, verb in BY_NAME.items() if CASES[name] is case)
+    before, out = every_row(), StringIO()
+    words = [verb.at_terminal, str(process.pk), "--dry-run"]
+    if verb.is_of_step:
+        words += ["--step", resolve(case.url(process)).kwargs["step"]]
+
+    call_command("sas", "process", *words, stdout=out)
+
+    page = unescape(client.get(case.url(process)).content.decode())
+    assert out.getvalue().splitlines()[0] in page
     assert every_row() == before
 
 

@@ -7,11 +7,12 @@ from typing import Any
 from django.utils import timezone
 
 from tests.toyflow import agents as toy
+from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions.agent import Call, Deferred
 from workers.exceptions import Permanent, Transient
 from workers.models import Process, Step
-from workers.store.operate import commands, erase
+from workers.store.operate import erase
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
@@ -64,7 +65,7 @@ def without_mail(wire: Wire, subject: str = "Toy 1", *, is_known: bool = True) -
 
 def paused(wire: Wire, subject: str = "Toy 1") -> Process:
     process = asked(wire, subject)
-    commands.pause(process.pk, actor="operator:ann", reason="stocktaking")
+    operations.pause(process.pk, actor="operator:ann", reason="stocktaking")
     process.refresh_from_db()
     return process
 
@@ -91,10 +92,10 @@ def done(wire: Wire, process: Process) -> None:
         erase.erase(process.pk, actor="operator:ann", reason="asked by post")
         return
     if process.state == "processed":
-        commands.redo(process.pk, "mail", actor="operator:ann", reason="it is back")
+        operations.redo(process.pk, "mail", actor="operator:ann", reason="it is back")
         wire.run_until_idle()
         return
     if process.paused_at is not None:
-        commands.resume(process.pk, actor="operator:ann", reason="go on")
-    commands.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="enough")
+        operations.resume(process.pk, actor="operator:ann", reason="go on")
+    operations.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="enough")
     wire.run_until_idle()

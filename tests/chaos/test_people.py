@@ -87,7 +87,7 @@ def test_an_operator_is_told_whether_it_was_done(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     target = {"number": order.number, "process": order.process_id, "step": "", "yes": True}
-    assert "is paused" in said(monkeypatch, capsys, verb="pause", **target)["done"]
+    assert "paused" in said(monkeypatch, capsys, verb="pause", **target)["done"]
     assert "already" in said(monkeypatch, capsys, verb="pause", **target)["refused"]
     assert "done" in said(monkeypatch, capsys, verb="resume", **target)
     run(wire)

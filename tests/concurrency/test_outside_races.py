@@ -12,7 +12,7 @@ import pytest
 from tests.concurrency.racing import meeting_before_the_write, race
 from tests.concurrency.test_races import start, without_where
 from tests.integration.conftest import NOW, only
-from workers.client import callbacks
+from workers.client import callbacks, operations
 from workers.client.submission import submit
 from workers.exceptions import StateError
 from workers.models import Hold, Journal, Process
@@ -22,7 +22,6 @@ from workers.rules.external_answers import Outcome
 from workers.store.claims import claim_steps
 from workers.store.expire import expire_claims
 from workers.store.flow import flow_settings, holds
-from workers.store.operate import commands
 from workers.store.settle import settle_replies
 from workers.supervisor import beat_schedule
 
@@ -125,10 +124,12 @@ def test_an_early_answer_and_the_deferral_meet(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     "verb",
     [
-        lambda pk, seen: commands.skip(pk, "arrives", actor="x", reason="", sequence=seen),
-        lambda pk, seen: commands.complete(pk, "arrives", {}, actor="x", reason="", sequence=seen),
-        lambda pk, seen: commands.pause(pk, actor="x", reason="", sequence=seen),
-        lambda pk, seen: commands.undo(
+        lambda pk, seen: operations.skip(pk, "arrives", actor="x", reason="", sequence=seen),
+        lambda pk, seen: operations.complete(
+            pk, "arrives", {}, actor="x", reason="", sequence=seen
+        ),
+        lambda pk, seen: operations.pause(pk, actor="x", reason="", sequence=seen),
+        lambda pk, seen: operations.undo(
             pk, outcome="cancelled", actor="x", reason="", sequence=seen
         ),
     ],
@@ -157,7 +158,7 @@ def test_a_pause_and_a_claim_meet(monkeypatch: pytest.MonkeyPatch) -> None:
         results = race(
             [
                 lambda: claim_steps.claim_due(TOY, "scheduler", NOW),
-                lambda: commands.pause(process.pk, actor="x", reason="", now=NOW),
+                lambda: operations.pause(process.pk, actor="x", reason="", now=NOW),
             ]
         )
 

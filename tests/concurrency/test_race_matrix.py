@@ -131,7 +131,7 @@ class Stage:
         if all(self.after(*order) != found for order in orders):
             other = second if first is LOOK else first
             is_look = LOOK in (first, second)
-            has_looked = is_look and other.verb.startswith("commands.")
+            has_looked = is_look and other.verb.startswith("operations.")
             if has_looked and self._is_mended_by_a_look(rows, orders):
                 return
             nearest = min((stage.difference(found, self.after(*o)) for o in orders), key=len)
@@ -154,7 +154,7 @@ def _may_have_left(call: Call, turn: Turn) -> bool:
         return not turn.result.applied
     if isinstance(turn.result, ExpiryResult):
         return turn.result == ExpiryResult()
-    is_told = call.verb.startswith("commands.") and turn.result is None
+    is_told = call.verb.startswith("operations.") and turn.result is None
     return isinstance(turn.result, Exception) or (not turn.result and not is_told)
 
 

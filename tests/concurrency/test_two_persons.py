@@ -6,10 +6,11 @@ import pytest
 
 from tests.admin.conftest import order_in_error
 from tests.concurrency.racing import meeting_before_the_write, race
+from workers.client import operations
 from workers.exceptions import StateError
 from workers.models import Journal, Process, Step, UndoRequest
 from workers.rules.approved_acts import Act
-from workers.store.operate import commands, undo_requests
+from workers.store.operate import undo_requests
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ANN: dict[str, Any] = {"actor": "operator:ann", "reason": "sent twice"}
@@ -55,7 +56,7 @@ def test_an_approval_and_a_move_at_once_come_one_after_the_other(
         decided, moved = race(
             [
                 lambda: undo_requests.decide(number, is_approved=True, actor="operator:bob"),
-                lambda: commands.resubmit(failed.pk, actor="operator:eve", reason="again"),
+                lambda: operations.resubmit(failed.pk, actor="operator:eve", reason="again"),
             ]
         )
 

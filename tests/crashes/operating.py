@@ -15,6 +15,7 @@ from tests.admin import toys
 from tests.crashes.scenario import Scenario, always, nothing
 from tests.toyflow import agents as toy
 from workers import supervisor
+from workers.client import operations
 from workers.client.submission import submit
 from workers.conf import sas
 from workers.desk.models import Note
@@ -31,7 +32,7 @@ from workers.operate import persons
 from workers.store import acts
 from workers.store.db import dialect
 from workers.store.flow import flow_settings, holds
-from workers.store.operate import commands, edit_input, erase
+from workers.store.operate import edit_input, erase
 from workers.testing import Aftermath, Clock, Wire
 
 # Nothing listens: proof that nothing happened, so that a step may begin again.
@@ -48,7 +49,7 @@ def _resting(wire: Wire) -> None:
 
 def _paused(wire: Wire) -> None:
     _resting(wire)
-    commands.pause(Process.objects.get().pk, **WHO)
+    operations.pause(Process.objects.get().pk, **WHO)
 
 
 def _failed(wire: Wire) -> None:
@@ -151,42 +152,42 @@ VERBS = [
     _verb(
         "pause",
         _resting,
-        lambda p: commands.pause(p.pk, **WHO),
+        lambda p: operations.pause(p.pk, **WHO),
         "paused",
         lambda: _process().paused_at is not None,
     ),
     _verb(
         "unpause",
         _paused,
-        lambda p: commands.resume(p.pk, **WHO),
+        lambda p: operations.resume(p.pk, **WHO),
         "unpaused",
         lambda: _process().paused_at is None,
     ),
     _verb(
         "retry now",
         _resting,
-        lambda p: commands.retry_now(p.pk, "two", **WHO),
+        lambda p: operations.retry(p.pk, "two", **WHO),
         "hurried",
         _is_hurried,
     ),
     _verb(
         "retime",
         _resting,
-        lambda p: commands.retime(p.pk, "two", 77, **WHO),
+        lambda p: operations.retime(p.pk, "two", 77, **WHO),
         "retimed",
         lambda: _step().timeout_seconds == 77,
     ),
     _verb(
         "skip",
         _resting,
-        lambda p: commands.skip(p.pk, "two", **WHO),
+        lambda p: operations.skip(p.pk, "two", **WHO),
         "skipped",
         lambda: (_step().state, _process().state) == ("skipped", "processed"),
     ),
     _verb(
         "complete",
         _resting,
-        lambda p: commands.complete(p.pk, "two", {"by": "hand"}, **WHO),
+        lambda p: operations.complete(p.pk, "two", {"by": "hand"}, **WHO),
         "processed",
         lambda: (_step().result, _process().state) == ({"by": "hand"}, "processed"),
         rows=2,
@@ -194,7 +195,7 @@ VERBS = [
     _verb(
         "resubmit",
         _failed,
-        lambda p: commands.resubmit(p.pk, **_page, **WHO),
+        lambda p: operations.resubmit(p.pk, **_page, **WHO),
         "resubmitted",
         lambda: (_step().state, _process().state) == ("pending", "processing"),
         rows=2,
@@ -202,7 +203,7 @@ VERBS = [
     _verb(
         "redo",
         toys.without_mail,
-        lambda p: commands.redo(p.pk, "mail", **_page, **WHO),
+        lambda p: operations.redo(p.pk, "mail", **_page, **WHO),
         "resubmitted",
         lambda: (_step("mail").state, _process().state) == ("pending", "processing"),
         rows=2,
@@ -210,14 +211,14 @@ VERBS = [
     _verb(
         "cancel",
         _resting,
-        lambda p: commands.undo(p.pk, outcome="cancelled", **_page, **WHO),
+        lambda p: operations.undo(p.pk, outcome="cancelled", **_page, **WHO),
         "compensating",
         lambda: _process().state == "compensating",
     ),
     _verb(
         "begin again",
         _resting,
-        lambda p: commands.begin_again(p.pk, "one", **_page, **WHO),
+        lambda p: operations.begin_again(p.pk, "one", **_page, **WHO),
         "compensating",
         lambda: _process().renews == ["one", "two"],
     ),

@@ -24,7 +24,6 @@ EXCUSED = {
     ("workers/operate/invariant_check.py", "atomic"): "reads only",
     ("workers/store/settle/conditions.py", "atomic"): "a savepoint",
     ("workers/store/settle/end_processes.py", "atomic"): "a savepoint",
-    ("workers/store/operate/commands.py", "atomic"): "reads only",
     ("workers/store/operate/erase.py", "atomic"): "reads only",
     ("workers/store/prune_processes.py", "atomic"): "a savepoint",
     ("orders/consumer/handling.py", "atomic"): "is rolled back",

@@ -99,7 +99,8 @@ def shown_to_buyers() -> set[str]:
 def commands() -> set[str]:
     places = ("orders", "workers", "sasproject")
     refusals = raised("NoToken", 0, "orders") | raised("SecretPromised", 0, "orders")
-    return raised("CommandError", 0, *places) | refusals
+    options = raised("ArgumentTypeError", 0, "workers")
+    return raised("CommandError", 0, *places) | options | refusals
 
 
 def stack() -> set[str]:

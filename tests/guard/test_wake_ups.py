@@ -40,12 +40,12 @@ def imported(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def woken(module: ModuleType) -> set[tuple[str, str]]:
-    """Return the verbs of the store that a module gives a wake-up, as (module, name)."""
+    """Return the verbs that a module gives a wake-up, its own as well, as (module, name)."""
     verbs = [getattr(value, "__wrapped__", None) for value in vars(module).values()]
     return {
         (verb.__module__.rpartition(".")[2], verb.__name__)
         for verb in verbs
-        if verb is not None and verb.__module__.startswith(STORES)
+        if verb is not None and verb.__module__.startswith((*STORES, "workers.client"))
     }
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import workers
 from workers import BadText, NewProcess, NewSink, Permanent, StateError, Workflow, step
+from workers.client import operations
 from workers.definitions import registry
 from workers.desk.models import Route
 from workers.desk.operate import jobs
@@ -19,7 +20,7 @@ from workers.rules.approved_acts import Act
 from workers.runtime.storable_text import is_storable
 from workers.store import acts, sinks
 from workers.store.flow import flow_settings, holds
-from workers.store.operate import after_restore, commands, edit_input, undo_requests
+from workers.store.operate import after_restore, edit_input, undo_requests
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -78,11 +79,11 @@ VERBS: dict[str, Verb] = {
     "resume": workers.resume,
     "resubmit": workers.resubmit,
     "retry": lambda pk, **word: workers.retry(pk, "one", **word),
-    "skip": lambda pk, **word: commands.skip(pk, "one", **word),
-    "redo": lambda pk, **word: commands.redo(pk, "one", **word),
-    "retime": lambda pk, **word: commands.retime(pk, "one", 5, **word),
-    "begin again": lambda pk, **word: commands.begin_again(pk, "one", **word),
-    "complete": lambda pk, **word: commands.complete(pk, "one", {}, **word),
+    "skip": lambda pk, **word: operations.skip(pk, "one", **word),
+    "redo": lambda pk, **word: operations.redo(pk, "one", **word),
+    "retime": lambda pk, **word: operations.retime(pk, "one", 5, **word),
+    "begin again": lambda pk, **word: operations.begin_again(pk, "one", **word),
+    "complete": lambda pk, **word: operations.complete(pk, "one", {}, **word),
     "ask to undo": lambda pk, **word: undo_requests.ask(pk, Act("cancel"), **word),
     "decide": lambda pk, **word: undo_requests.decide(1, is_approved=True, **word),
     "edit": lambda pk, **word: edit_input.edit_input(pk, {"n": 2}, **word),

@@ -10,7 +10,7 @@ from tests.alerts import text_of
 from tests.integration.conftest import only
 from tests.toyflow import agents as toy
 from workers import scheduler
-from workers.client import callbacks
+from workers.client import callbacks, operations
 from workers.client.submission import submit
 from workers.conf import sas
 from workers.definitions.agent import Call, Deferred
@@ -20,7 +20,6 @@ from workers.operate import invariants
 from workers.rules.external_answers import Outcome
 from workers.store.db import dialect
 from workers.store.flow import flow_control
-from workers.store.operate import commands
 from workers.supervisor import sweep
 from workers.testing import Wire, pass_time
 
@@ -171,7 +170,7 @@ def test_a_permanent_callback_stops_the_process(waiting: Process, wire: Wire) ->
 
 
 def test_cancelling_does_not_wait_for_a_callback(waiting: Process, wire: Wire) -> None:
-    commands.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
+    operations.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
     wire.run_until_idle()
 
     waiting.refresh_from_db()
@@ -182,7 +181,7 @@ def test_cancelling_does_not_wait_for_a_callback(waiting: Process, wire: Wire) -
 
 
 def test_a_success_after_its_undo_is_undone_once_more(waiting: Process, wire: Wire) -> None:
-    commands.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
+    operations.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
     wire.run_until_idle()
     late = {"charge": "ch_late"}
 
@@ -214,7 +213,7 @@ def test_an_undo_that_failed_and_is_asked_again_has_its_attempts_back(
             raise busy.pop()
 
     toy.script["toy.undoer"] = once_busy
-    commands.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
+    operations.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
     wire.run_until_idle()
     pass_time(60)
     wire.run_until_idle()
@@ -230,7 +229,7 @@ def test_an_undo_that_failed_and_is_asked_again_has_its_attempts_back(
 
 
 def test_a_callback_after_the_cancellation_ends_nothing(waiting: Process) -> None:
-    commands.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
+    operations.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
     before = {step.name: step.state for step in waiting.steps.all()}
 
     assert callbacks.complete(tokens[0], {}) == Outcome.IGNORED
@@ -287,7 +286,7 @@ def test_a_fault_that_comes_twice_is_not_the_next_agents(wire: Wire) -> None:
     assert (ship.state, ship.agent) == ("processing", "toy.beta")
     assert tokens[0] != tokens[1]
     callbacks.complete(tokens[1], {})
-    commands.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+    operations.undo(process.pk, outcome="cancelled", actor="ann", reason="")
     wire.run_until_idle()
     process.refresh_from_db()
     assert process.state == "cancelled"
@@ -307,7 +306,7 @@ def test_an_old_fault_is_not_kept_for_the_next_attempt(wire: Wire) -> None:
 def test_a_result_after_a_fault_is_undone_with_the_rest(waiting: Process, wire: Wire) -> None:
     callbacks.fail(tokens[0], Permanent("gone", "no such account"))
     assert callbacks.complete(tokens[0], {"paid": True}) == Outcome.ACCEPTED
-    plan = commands.preview(waiting.pk)
+    plan = operations.undo(waiting.pk, outcome="cancelled", actor="buyer", reason="x")
     assert "unask" in [planned.name for planned in plan.undo]
 
 
@@ -409,7 +408,7 @@ def test_a_deferral_on_the_way_back_is_not_waited_for(wire: Wire) -> None:
     # Until the deferral is on its way and nobody has read it.
     while only(process, "ask").started_at is None:
         wire.deliver(wire.messages[0])
-    commands.undo(process.pk, outcome="cancelled", actor="ann", reason="no")
+    operations.undo(process.pk, outcome="cancelled", actor="ann", reason="no")
     wire.run_until_idle()
 
     process.refresh_from_db()

@@ -6,11 +6,11 @@ from tests.integration.conftest import only, rows
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import refuse
 from workers import scheduler
+from workers.client import operations
 from workers.client.submission import submit
 from workers.exceptions import StateError
 from workers.models import Alert, Process, Step
 from workers.operate import invariants
-from workers.store.operate import commands
 from workers.testing import Wire, pass_time
 
 pytestmark = pytest.mark.django_db
@@ -27,20 +27,12 @@ class TestBeginningAgain:
         toy.script.clear()
         return process
 
-    def test_the_preview_says_what_would_happen_and_changes_nothing(self, stopped: Process) -> None:
-        before = rows()
-        found = commands.preview_again(stopped.pk, "top")
-
-        assert found.steps == ("top", "left", "right", "bottom", "mail")
-        assert [planned.name for planned in found.undo.undo] == ["undo_right", "undo_top"]
-        assert rows() == before
-
     @pytest.mark.usefixtures("same_material")
     def test_everything_from_there_on_is_undone_once_and_done_again(
         self, stopped: Process, wire: Wire
     ) -> None:
         keys = {step.name: step.idempotency_key for step in stopped.steps.all()}
-        commands.begin_again(stopped.pk, "top", actor="ann", reason="wrong colour")
+        operations.begin_again(stopped.pk, "top", actor="ann", reason="wrong colour")
         wire.run_until_idle()
 
         stopped.refresh_from_db()
@@ -51,7 +43,7 @@ class TestBeginningAgain:
         assert invariants.violations() == []
 
     def test_one_branch_begins_again_and_the_rest_stays(self, stopped: Process, wire: Wire) -> None:
-        commands.begin_again(stopped.pk, "right", actor="ann", reason="")
+        operations.begin_again(stopped.pk, "right", actor="ann", reason="")
         wire.run_until_idle()
 
         stopped.refresh_from_db()
@@ -61,7 +53,7 @@ class TestBeginningAgain:
         assert stopped.state == "error"
         assert [name for name, _ in toy.undone] == ["undo_right"]
         assert len(toy.calls["toy.alpha"]) == 1
-        commands.resubmit(stopped.pk, actor="ann", reason="")
+        operations.resubmit(stopped.pk, actor="ann", reason="")
         wire.run_until_idle()
         stopped.refresh_from_db()
         assert stopped.state == "processed"
@@ -72,9 +64,9 @@ class TestBeginningAgain:
     ) -> None:
         toy.script["toy.beta"] = refuse
         for _ in range(2):
-            commands.begin_again(stopped.pk, "top", actor="ann", reason="")
+            operations.begin_again(stopped.pk, "top", actor="ann", reason="")
             wire.run_until_idle()
-        commands.undo(stopped.pk, outcome="cancelled", actor="ann", reason="enough")
+        operations.undo(stopped.pk, outcome="cancelled", actor="ann", reason="enough")
         wire.run_until_idle()
 
         stopped.refresh_from_db()
@@ -92,7 +84,7 @@ class TestBeginningAgain:
             wire.deliver(wire.messages[0])
         replies = wire.of("workers.settle")
         wire.drop_all()
-        commands.begin_again(process.pk, "right", actor="ann", reason="")
+        operations.begin_again(process.pk, "right", actor="ann", reason="")
         for message in replies:
             wire.deliver(message)
         toy.script.clear()
@@ -108,7 +100,7 @@ class TestBeginningAgain:
         self, stopped: Process, wire: Wire
     ) -> None:
         Alert.objects.update(acknowledged_at="2026-01-01T00:00:00Z")
-        commands.begin_again(stopped.pk, "right", actor="ann", reason="")
+        operations.begin_again(stopped.pk, "right", actor="ann", reason="")
         for _ in range(3):
             wire.run_until_idle()
 
@@ -121,7 +113,7 @@ class TestBeginningAgain:
         process = submit("toy_answered", subject="Toy 1", input={})
         wire.run_until_idle()
         Step.objects.filter(process=process, name="ask").update(early={"result": {"old": True}})
-        commands.begin_again(process.pk, "first", actor="ann", reason="")
+        operations.begin_again(process.pk, "first", actor="ann", reason="")
         wire.run_until_idle()
         assert only(process, "ask").early is None
 
@@ -132,7 +124,7 @@ class TestBeginningAgain:
         before = rows()
 
         with pytest.raises(StateError, match="nothing undoes one"):
-            commands.begin_again(process.pk, "one", actor="ann", reason="")
+            operations.begin_again(process.pk, "one", actor="ann", reason="")
         assert rows() == before
 
     def test_it_is_refused_past_the_point_of_no_return(self, wire: Wire) -> None:
@@ -140,7 +132,7 @@ class TestBeginningAgain:
         wire.run_until_idle()
         process.refresh_from_db()
         with pytest.raises(StateError):
-            commands.begin_again(process.pk, "top", actor="ann", reason="")
+            operations.begin_again(process.pk, "top", actor="ann", reason="")
 
     @pytest.mark.parametrize("name", ["bottom", "nothing"])
     def test_a_step_that_has_not_begun_cannot_begin_again(
@@ -148,12 +140,12 @@ class TestBeginningAgain:
     ) -> None:
         before = rows()
         with pytest.raises(StateError):
-            commands.begin_again(stopped.pk, name, actor="ann", reason="")
+            operations.begin_again(stopped.pk, name, actor="ann", reason="")
         assert rows() == before
 
     @pytest.mark.fault("F39")
     def test_a_crash_on_the_way_back_is_made_good(self, stopped: Process, wire: Wire) -> None:
-        commands.begin_again(stopped.pk, "top", actor="ann", reason="")
+        operations.begin_again(stopped.pk, "top", actor="ann", reason="")
         scheduler.advance()
         wire.drop_all()
         pass_time(20)
@@ -167,12 +159,12 @@ class TestBeginningAgain:
         self, stopped: Process, wire: Wire
     ) -> None:
         toy.script["toy.undoer"] = refuse
-        commands.begin_again(stopped.pk, "top", actor="ann", reason="")
+        operations.begin_again(stopped.pk, "top", actor="ann", reason="")
         wire.run_until_idle()
         stopped.refresh_from_db()
         assert stopped.state == "error"
         toy.script.clear()
-        commands.resubmit(stopped.pk, actor="ann", reason="")
+        operations.resubmit(stopped.pk, actor="ann", reason="")
         wire.run_until_idle()
 
         stopped.refresh_from_db()

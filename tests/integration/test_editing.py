@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from tests.toyflow import agents as toy
+from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import Permanent, StateError
 from workers.models import Journal, Process
-from workers.store.operate import commands, edit_input
+from workers.store.operate import edit_input
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -49,7 +50,7 @@ def test_the_next_call_works_from_the_changed_input(failed: Process, wire: Wire)
     assert edit(failed, customer__address="21 Oak St") == {
         "customer.address": ["12 Oak St", "21 Oak St"]
     }
-    commands.resubmit(failed.pk, actor="ann", reason="")
+    operations.resubmit(failed.pk, actor="ann", reason="")
     wire.run_until_idle()
 
     assert seen == [{"to": "21 Oak St"}]

@@ -8,12 +8,12 @@ from tests.integration.conftest import only, start_and_lose
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import be_away, fail
 from workers import scheduler
+from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions.agent import Deferred
 from workers.exceptions import StateError
 from workers.models import Alert, Step
 from workers.operate import invariants
-from workers.store.operate import commands
 from workers.supervisor import sweep
 from workers.testing import Wire, pass_time
 
@@ -97,7 +97,7 @@ class TestEffects:
         process = submit("toy_forgetful_undo", subject="Toy 1", input={})
         wire.run_until_idle()
         toy.script["toy.forgetful"] = fail
-        commands.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+        operations.undo(process.pk, outcome="cancelled", actor="ann", reason="")
         scheduler.advance()
         wire.deliver_all("workers.run_bundle")
         wire.deliver_all("workers.settle")
@@ -126,10 +126,10 @@ class TestEffects:
         before = list(Step.objects.values())
 
         with pytest.raises(StateError, match="Nobody knows whether pay happened"):
-            commands.resubmit(process.pk, actor="ann", reason="")
+            operations.resubmit(process.pk, actor="ann", reason="")
         assert list(Step.objects.values()) == before
 
-        commands.resubmit(process.pk, actor="ann", reason="asked them", nothing_happened=True)
+        operations.resubmit(process.pk, actor="ann", reason="asked them", nothing_happened=True)
         wire.run_until_idle()
         process.refresh_from_db()
         assert process.state == "processed"

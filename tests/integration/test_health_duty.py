@@ -8,6 +8,7 @@ from django.db.models import Count
 
 from tests.factories import ProcessFactory, StepFactory
 from tests.integration.conftest import NOW
+from workers.client import operations
 from workers.desk.models import Gauge, Minute, Release
 from workers.desk.operate import health, releases
 from workers.desk.rules.minutes import KEPT
@@ -17,7 +18,6 @@ from workers.models import Flow, Lease
 from workers.operate import retention
 from workers.store import leases
 from workers.store.db import dialect
-from workers.store.operate import commands
 from workers.testing import Wire, frozen_clock
 
 pytestmark = pytest.mark.django_db
@@ -108,7 +108,7 @@ def test_it_notes_how_each_agent_stands(wire: Wire, toy: Any) -> None:
     Flow.objects.filter(agent="toy.alpha").update(window=0)
     waiting, paused = toy(), toy()
     with frozen_clock(NOW) as clock:
-        commands.pause(paused.pk, actor="operator:ann", reason="stocktaking")
+        operations.pause(paused.pk, actor="operator:ann", reason="stocktaking")
         clock.advance(seconds=90)
         gauges.take()
         levels = {
@@ -140,7 +140,7 @@ def test_steps_of_paused_processes_are_not_the_oldest(wire: Wire, toy: Any) -> N
     Flow.objects.filter(agent="toy.alpha").update(window=0)
     process = toy()
     with frozen_clock(NOW) as clock:
-        commands.pause(process.pk, actor="operator:ann", reason="stocktaking")
+        operations.pause(process.pk, actor="operator:ann", reason="stocktaking")
         clock.advance(seconds=5)
         gauges.take()
         (alpha,) = [

@@ -11,6 +11,7 @@ from django.utils import timezone
 from tests.factories import ProcessFactory, StepFactory
 from tests.toyflow import agents as toy
 from workers import supervisor
+from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions import amounts
 from workers.definitions.agent import Call
@@ -22,7 +23,6 @@ from workers.models import Alert, Incident, Process, Step
 from workers.rules.rows import AlertCall
 from workers.runtime.failpoints import durable
 from workers.store import alerts
-from workers.store.operate import commands
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
@@ -278,7 +278,7 @@ def test_150_orders_of_one_cause_are_one_incident_that_heals_with_them(wire: Wir
 
     toy.script.clear()
     for process_id in Process.objects.values_list("pk", flat=True):
-        commands.resubmit(process_id, actor="operator:ann", reason="mended")
+        operations.resubmit(process_id, actor="operator:ann", reason="mended")
     wire.run_until_idle()
     supervisor.sweep()
 

@@ -11,6 +11,7 @@ from tests.admin import toys
 from tests.factories import ProcessFactory, StepFactory
 from tests.toyflow import agents as toy
 from workers import scheduler
+from workers.client import operations
 from workers.desk import wake_ups
 from workers.desk.models import BulkItem, BulkJob
 from workers.desk.operate import job_results, jobs
@@ -21,7 +22,6 @@ from workers.exceptions import StateError
 from workers.models import Journal, Lease, Process, Step
 from workers.rules.refusals import text_of
 from workers.store import leases
-from workers.store.operate import commands
 from workers.testing import Wire
 from workers.wire import dispatch
 
@@ -410,7 +410,7 @@ def test_what_became_of_them_is_read_from_the_processes(wire: Wire) -> None:
     assert asdict(job_results.outcome(job_id)) == _outcome(waiting=3)
 
     # The first two run; the second of them fails again.
-    commands.pause(processes[2].pk, actor="operator:ann", reason="wait")
+    operations.pause(processes[2].pk, actor="operator:ann", reason="wait")
     toy.script["toy.gamma"] = lambda call: (
         toys.raises(toys.Permanent("gone", "no"))(call) if "Toy 1" in str(call.subject) else {}
     )
@@ -422,8 +422,8 @@ def test_what_became_of_them_is_read_from_the_processes(wire: Wire) -> None:
         for result in ("processed", "failed_again", "waiting", "to_do", "refused", "undone")
     ] == [[processes[0].pk], [processes[1].pk], [processes[2].pk], [processes[3].pk], [], []]
 
-    commands.undo(processes[2].pk, outcome="cancelled", actor="operator:ann", reason="enough")
-    commands.resume(processes[2].pk, actor="operator:ann", reason="go on")
+    operations.undo(processes[2].pk, outcome="cancelled", actor="operator:ann", reason="enough")
+    operations.resume(processes[2].pk, actor="operator:ann", reason="go on")
     wire.run_until_idle()
     assert asdict(job_results.outcome(job_id)) == _outcome(processed=1, failed_again=1, undone=1)
 

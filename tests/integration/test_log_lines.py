@@ -6,9 +6,9 @@ import pytest
 from django.db import transaction
 
 from tests.toyflow import agents as toy
+from workers.client import operations
 from workers.client.submission import submit
 from workers.exceptions import Permanent, Transient
-from workers.store.operate import commands
 from workers.testing import Wire, pass_time
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -65,10 +65,10 @@ def test_what_is_rolled_back_is_not_logged(wire: Wire, caplog: pytest.LogCapture
     process = submit("toy_line", subject="Toy 1", input={})
 
     with transaction.atomic():
-        commands.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="why")
+        operations.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="why")
         transaction.set_rollback(True)
     assert lines(caplog) == []
 
-    commands.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="why")
+    operations.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="why")
     wire.run_until_idle()
     assert lines(caplog) == [("process_ended", {"subject": "Toy 1", "state": "cancelled"})]

@@ -19,8 +19,8 @@ from orders.models import Order, Product
 from orders.sandbox.server import Sandbox
 from orders.submission import Customer, Line, place_order
 from workers import scheduler, supervisor
+from workers.client import operations
 from workers.models import Alert, Journal, Process, Step
-from workers.store.operate import commands
 from workers.testing import Wire, frozen_clock, pass_time
 from workers.wire import dispatch
 
@@ -150,7 +150,7 @@ def resubmit_and_expect_all_processed(wire: Wire, sandbox: Sandbox) -> None:
     """Stage 6: the fault is gone and an operator resubmits."""
     switch(sandbox)
     for step in payments(doomed=True):
-        commands.resubmit(step.process_id, actor="operator:ann", reason="payment is back")
+        operations.resubmit(step.process_id, actor="operator:ann", reason="payment is back")
     resubmitted = payments(doomed=True)
     assert {(s.state, s.failure_count, claim_columns(s)) for s in resubmitted} == {
         ("pending", 0, (None,) * 4)

@@ -7,10 +7,11 @@ import pytest
 
 from tests.integration.conftest import NOW, only, rows
 from tests.toyflow import agents as toy
+from workers.client import operations
 from workers.client.submission import submit
 from workers.models import Alert, Journal, Process, Step
 from workers.rules.evidence import MAY_BE_UNDONE
-from workers.store.operate import after_restore, commands
+from workers.store.operate import after_restore
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -118,7 +119,7 @@ def test_a_process_that_is_undone_after_it_asks_its_undo_and_tells_nobody(
 ) -> None:
     keys = [only(halfway, name).idempotency_key for name in ("left", "top")]
     restore(halfway)
-    commands.undo(halfway.pk, outcome="cancelled", actor="ann", reason="")
+    operations.undo(halfway.pk, outcome="cancelled", actor="ann", reason="")
     wire.run_until_idle()
 
     halfway.refresh_from_db()
@@ -131,7 +132,7 @@ def test_a_process_that_is_undone_after_it_asks_its_undo_and_tells_nobody(
 
 def test_what_is_done_anew_after_it_is_certain(halfway: Process, wire: Wire) -> None:
     restore(halfway)
-    commands.begin_again(halfway.pk, "top", actor="ann", reason="")
+    operations.begin_again(halfway.pk, "top", actor="ann", reason="")
     wire.run_until_idle()
 
     halfway.refresh_from_db()
@@ -142,7 +143,7 @@ def test_what_is_done_anew_after_it_is_certain(halfway: Process, wire: Wire) -> 
 
 
 def test_what_is_being_undone_anyway_is_not_noted(halfway: Process) -> None:
-    commands.undo(halfway.pk, outcome="cancelled", actor="ann", reason="", now=NOW)
+    operations.undo(halfway.pk, outcome="cancelled", actor="ann", reason="", now=NOW)
     before = steps(halfway)
 
     restore(halfway)
@@ -153,7 +154,7 @@ def test_what_is_being_undone_anyway_is_not_noted(halfway: Process) -> None:
 
 
 def test_what_stays_while_another_step_begins_again_is_noted(halfway: Process, wire: Wire) -> None:
-    commands.begin_again(halfway.pk, "left", actor="ann", reason="", now=NOW)
+    operations.begin_again(halfway.pk, "left", actor="ann", reason="", now=NOW)
     before = steps(halfway)
 
     restore(halfway)

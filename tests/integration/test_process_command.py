@@ -36,8 +36,8 @@ def test_what_is_submitted_is_printed_and_runs(wire: Wire) -> None:
     [
         (("nothing", "--subject", "Toy 1"), "nothing"),
         (("toy_line", "--subject", " "), "subject"),
-        (("toy_line", "--subject", "Toy 1", "--input", "[]"), "--input must be a JSON object"),
-        (("toy_line", "--subject", "Toy 1", "--input", "{"), "--input is no JSON"),
+        (("toy_line", "--subject", "Toy 1", "--input", "[]"), "--input: it must be a JSON object"),
+        (("toy_line", "--subject", "Toy 1", "--input", "{"), "--input: '{' is no JSON"),
     ],
 )
 def test_what_is_wrong_is_refused_and_nothing_is_made(words: tuple[str, ...], says: str) -> None:

@@ -10,6 +10,7 @@ from tests.integration.conftest import only, rows
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import refuse
 from workers import scheduler
+from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import Permanent, StateError
@@ -17,7 +18,6 @@ from workers.models import Alert, Journal, Process, Sink
 from workers.operate import invariants
 from workers.rules.rows import NewSink
 from workers.store import alert_resolution
-from workers.store.operate import commands
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -41,10 +41,10 @@ def without_mail(wire: Wire, fault: Any = refuse) -> Process:
 
 def test_it_is_done_once_and_the_process_ends_once_more(wire: Wire) -> None:
     process = without_mail(wire)
-    commands.redo(process.pk, "mail", **ANN)
+    operations.redo(process.pk, "mail", **ANN)
     again = rows()
     with pytest.raises(StateError, match="only a skipped step"):
-        commands.redo(process.pk, "mail", **ANN)
+        operations.redo(process.pk, "mail", **ANN)
     assert rows() == again
 
     wire.run_until_idle()
@@ -69,7 +69,7 @@ def test_who_was_told_of_the_end_is_told_what_comes_after_it(wire: Wire) -> None
     assert Sink.objects.get().state == "ended"
     before = [letter.sequence for letter in wire.told]
 
-    commands.redo(process.pk, "mail", **ANN)
+    operations.redo(process.pk, "mail", **ANN)
     wire.run_until_idle()
 
     process.refresh_from_db()
@@ -83,7 +83,7 @@ def test_who_was_told_of_the_end_is_told_what_comes_after_it(wire: Wire) -> None
 def test_one_that_fails_again_is_skipped_again(wire: Wire) -> None:
     process = without_mail(wire)
     toy.script["toy.mailer"] = refuse
-    commands.redo(process.pk, "mail", **ANN)
+    operations.redo(process.pk, "mail", **ANN)
     wire.run_until_idle()
 
     process.refresh_from_db()
@@ -95,7 +95,7 @@ def test_one_that_fails_again_is_skipped_again(wire: Wire) -> None:
 def test_a_crash_right_after_it_is_healed_by_the_poll(wire: Wire) -> None:
     """Nobody nudges: the step is found by the next look."""
     process = without_mail(wire)
-    commands.redo(process.pk, "mail", **ANN)
+    operations.redo(process.pk, "mail", **ANN)
     scheduler.advance()
     wire.run_until_idle()
     assert only(process, "mail").state == "processed"
@@ -104,9 +104,9 @@ def test_a_crash_right_after_it_is_healed_by_the_poll(wire: Wire) -> None:
 def test_a_deadline_that_has_passed_since_undoes_nothing(wire: Wire) -> None:
     process = without_mail(wire)
     Process.objects.filter(pk=process.pk).update(deadline_at=timezone.now())
-    commands.redo(process.pk, "mail", **ANN)
+    operations.redo(process.pk, "mail", **ANN)
     with pytest.raises(StateError, match="past its point of no return"):
-        commands.undo(process.pk, outcome="cancelled", **ANN)
+        operations.undo(process.pk, outcome="cancelled", **ANN)
     wire.run_until_idle()
     process.refresh_from_db()
     assert (process.state, process.deadline_at) == ("processed", None)
@@ -135,14 +135,14 @@ def test_an_operator_who_skipped_by_mistake_takes_it_back(wire: Wire) -> None:
     toy.script["toy.alpha"] = refuse
     process = submit("toy_line", subject="Toy 1", input={})
     wire.run_until_idle()
-    commands.pause(process.pk, **ANN)
-    commands.skip(process.pk, "one", **ANN)
+    operations.pause(process.pk, **ANN)
+    operations.skip(process.pk, "one", **ANN)
     toy.script.clear()
 
-    commands.redo(process.pk, "one", **ANN)
+    operations.redo(process.pk, "one", **ANN)
     assert wire.states(process) == {"one": "pending", "two": "waiting"}
     assert invariants.violations() == []
-    commands.resume(process.pk, **ANN)
+    operations.resume(process.pk, **ANN)
     wire.run_until_idle()
 
     assert wire.states(process) == {"one": "processed", "two": "processed"}
@@ -155,12 +155,12 @@ def test_what_had_gone_on_without_it_is_sound_and_what_begins_beside_it_is_not(
     toy.script["toy.alpha"] = refuse
     process = submit("toy_line", subject="Toy 1", input={})
     wire.run_until_idle()
-    commands.skip(process.pk, "one", **ANN)
+    operations.skip(process.pk, "one", **ANN)
     # Begun: its message is on its way.
     scheduler.advance()
     assert wire.states(process) == {"one": "skipped", "two": "processing"}
 
-    commands.redo(process.pk, "one", **ANN)
+    operations.redo(process.pk, "one", **ANN)
 
     assert wire.states(process) == {"one": "pending", "two": "processing"}
     assert invariants.violations() == []
@@ -180,12 +180,12 @@ def test_a_required_step_that_fails_again_is_an_operators(wire: Wire) -> None:
     toy.script["toy.alpha"] = refuse
     process = submit("toy_line", subject="Toy 1", input={})
     wire.run_until_idle()
-    commands.skip(process.pk, "one", **ANN)
+    operations.skip(process.pk, "one", **ANN)
     wire.run_until_idle()
-    commands.redo(process.pk, "one", **ANN)
+    operations.redo(process.pk, "one", **ANN)
     wire.run_until_idle()
 
     process.refresh_from_db()
     assert process.state == "error"
     with pytest.raises(StateError, match="past its point of no return"):
-        commands.undo(process.pk, outcome="cancelled", **ANN)
+        operations.undo(process.pk, outcome="cancelled", **ANN)

@@ -8,12 +8,13 @@ import pytest
 from tests.integration.conftest import only
 from tests.toyflow import agents as toy
 from workers import scheduler
+from workers.client import operations
 from workers.client.submission import submit
 from workers.exceptions import StateError
 from workers.models import Alert, Journal, Process, Step
 from workers.operate import invariants
 from workers.store.db import dialect
-from workers.store.operate import after_restore, commands
+from workers.store.operate import after_restore
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -81,13 +82,13 @@ def test_what_stood_in_error_may_have_been_resubmitted_since(wire: Wire) -> None
     Process.objects.update(state="error")
     restore(process)
     with pytest.raises(StateError, match="Nobody knows whether tell happened"):
-        commands.resubmit(process.pk, actor="ann", reason="")
+        operations.resubmit(process.pk, actor="ann", reason="")
 
 
 def test_cancelling_undoes_what_may_have_happened(wire: Wire) -> None:
     process = submit("toy_undoable", subject="Toy 1", input={})
     restore(process)
-    commands.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+    operations.undo(process.pk, outcome="cancelled", actor="ann", reason="")
     wire.run_until_idle()
 
     process.refresh_from_db()
@@ -117,7 +118,7 @@ def test_what_was_on_its_way_back_is_undone_once(wire: Wire) -> None:
     scheduler.advance()
     wire.deliver_all("workers.run_bundle")
     wire.drop_all()
-    commands.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+    operations.undo(process.pk, outcome="cancelled", actor="ann", reason="")
     restore(process)
     wire.run_until_idle()
 

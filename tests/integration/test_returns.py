@@ -12,12 +12,11 @@ from orders.sandbox.server import Sandbox
 from orders.submission import Customer, Line, place_order
 from tests.integration.conftest import only
 from workers import supervisor
-from workers.client import answers, callbacks
+from workers.client import answers, callbacks, operations
 from workers.exceptions import Refused
 from workers.models import Process
 from workers.operate import invariants
 from workers.rules.external_answers import Outcome
-from workers.store.operate import commands
 from workers.testing import Wire, pass_time
 
 pytestmark = pytest.mark.django_db
@@ -77,7 +76,7 @@ def test_what_a_return_gave_back_an_undo_does_not_give_back_again(
     ).update(state="waiting", may_have_effect=False, result=None)
     Process.objects.filter(pk=order.process_id).update(state="processing", finished_at=None)
 
-    commands.undo(order.process_id, outcome="cancelled", actor="ann", reason="")
+    operations.undo(order.process_id, outcome="cancelled", actor="ann", reason="")
     wire.run_until_idle()
 
     order.process.refresh_from_db()

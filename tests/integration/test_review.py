@@ -11,12 +11,11 @@ from orders.sandbox.server import Sandbox
 from orders.submission import Customer, Line, place_order
 from tests.integration.conftest import only
 from workers import scheduler, supervisor
-from workers.client import callbacks
+from workers.client import callbacks, operations
 from workers.exceptions import Refused
 from workers.models import Alert
 from workers.operate import invariants
 from workers.rules.external_answers import Outcome
-from workers.store.operate import commands
 from workers.testing import Wire, pass_time
 
 pytestmark = pytest.mark.django_db
@@ -130,6 +129,6 @@ def test_a_worker_that_dies_while_asking_ends_no_order(wire: Wire, sandbox: Sand
 def test_the_buyers_cancellation_does_not_wait_for_the_review(
     large: Order, wire: Wire, sandbox: Sandbox
 ) -> None:
-    commands.undo(large.process_id, outcome="cancelled", actor="buyer", reason="")
+    operations.undo(large.process_id, outcome="cancelled", actor="buyer", reason="")
     assert end(large, wire) == "cancelled"
     assert Product.objects.get().stock == 100

@@ -8,12 +8,12 @@ import pytest
 from tests.integration.conftest import only
 from tests.toyflow import agents as toy
 from workers import scheduler
+from workers.client import operations
 from workers.client.submission import submit
 from workers.models import Alert, Process, Step
 from workers.operate import invariants
 from workers.store.db import dialect
 from workers.store.flow import holds
-from workers.store.operate import commands
 from workers.testing import Wire, forget_duties, pass_time
 
 pytestmark = pytest.mark.django_db
@@ -85,7 +85,7 @@ class TestConditions:
     def test_a_condition_that_failed_is_asked_again(self, wire: Wire) -> None:
         process = submit("toy_conditional", subject="Toy 1", input={})
         Process.objects.update(input={"maybe": False})
-        commands.resubmit(process.pk, actor="ann", reason="mended")
+        operations.resubmit(process.pk, actor="ann", reason="mended")
         assert only(process, "maybe").state == "skipped"
         assert toy.calls["toy.alpha"] == []
 

@@ -12,9 +12,9 @@ from orders.models import Order, Product
 from orders.sandbox.server import Sandbox
 from orders.submission import Customer, Line, place_order
 from workers import supervisor
+from workers.client import operations
 from workers.models import Alert
 from workers.operate.invariants import violations
-from workers.store.operate import commands
 from workers.testing import Wire, pass_time
 
 pytestmark = pytest.mark.django_db
@@ -150,7 +150,7 @@ def test_a_courier_s_parcel_is_taken_back_from_the_courier(
     switch(sandbox, "billing", {"down": True})
     run(wire, rounds=2)
 
-    commands.undo(order.process_id, outcome="compensated", actor="operator:ann", reason="test")
+    operations.undo(order.process_id, outcome="compensated", actor="operator:ann", reason="test")
     switch(sandbox, "billing", {})
     run(wire)
 
@@ -166,7 +166,9 @@ def test_a_payment_in_error_waits_for_an_operator_who_may_undo_it(
     assert order.process.state == "error"
     assert [alert.code for alert in Alert.objects.all()] == ["process_error"]
 
-    commands.undo(order.process_id, outcome="compensated", actor="operator:ann", reason="no money")
+    operations.undo(
+        order.process_id, outcome="compensated", actor="operator:ann", reason="no money"
+    )
     switch(sandbox, "payment", {})
     run(wire)
 

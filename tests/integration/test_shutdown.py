@@ -13,6 +13,7 @@ from tests.integration.conftest import NOW, claim, only
 from workers import scheduler
 from workers.agent import graceful_shutdown
 from workers.celery.hooks import name_run
+from workers.client import operations
 from workers.client.submission import submit
 from workers.models import Journal, Process, Step
 from workers.protocol.messages import Reply
@@ -21,7 +22,6 @@ from workers.store.claims import claim_steps
 from workers.store.claims.release import release_unfinished
 from workers.store.expire import expire_claims
 from workers.store.locked import load
-from workers.store.operate import commands
 from workers.store.settle import filed_replies
 from workers.testing import Wire
 
@@ -158,7 +158,7 @@ def test_a_local_call_keeps_the_doubt_that_an_earlier_one_left(toy: Toy) -> None
 def test_on_the_way_back_a_forward_call_is_given_up_and_undone(wire: Wire) -> None:
     process = submit("toy_undoable", subject="Toy 1", input={}, now=NOW)
     start(claim())
-    commands.undo(process.pk, outcome="cancelled", actor="operator:x", reason="r", now=NOW)
+    operations.undo(process.pk, outcome="cancelled", actor="operator:x", reason="r", now=NOW)
 
     assert give_back() == 1
 
@@ -176,7 +176,7 @@ def test_an_undo_that_was_cut_off_is_tried_again(wire: Wire) -> None:
     process = submit("toy_undoable", subject="Toy 1", input={})
     scheduler.advance()
     wire.deliver(wire.messages[0])
-    commands.undo(process.pk, outcome="cancelled", actor="operator:x", reason="r")
+    operations.undo(process.pk, outcome="cancelled", actor="operator:x", reason="r")
     wire.run_until_idle()
     Process.objects.filter(pk=process.pk).update(state="compensating", finished_at=None)
     undo = only(process, "undo_top")

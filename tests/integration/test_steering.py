@@ -10,6 +10,7 @@ from tests.integration.conftest import NOW, claim, only, rows
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import refuse
 from workers import scheduler
+from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions.agent import Call, Deferred
 from workers.exceptions import StateError, Transient
@@ -17,7 +18,6 @@ from workers.models import Alert, Journal, Process, Step
 from workers.operate import invariants
 from workers.protocol.messages import Reply
 from workers.store.claims import claim_steps
-from workers.store.operate import commands
 from workers.store.settle import settle_replies
 from workers.testing import Wire
 
@@ -30,12 +30,12 @@ def last(process: Process) -> Journal:
 
 def test_a_paused_process_is_not_claimed_and_goes_on_when_resumed(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
-    commands.pause(process.pk, actor="ann", reason="stocktaking")
+    operations.pause(process.pk, actor="ann", reason="stocktaking")
     wire.run_until_idle()
     assert wire.states(process) == {"one": "pending", "two": "waiting"}
     assert (last(process).event, last(process).detail) == ("paused", {"reason": "stocktaking"})
 
-    commands.resume(process.pk, actor="ann", reason="done")
+    operations.resume(process.pk, actor="ann", reason="done")
     wire.run_until_idle()
 
     process.refresh_from_db()
@@ -46,17 +46,17 @@ def test_a_paused_process_is_not_claimed_and_goes_on_when_resumed(wire: Wire) ->
 def test_what_is_in_flight_when_paused_ends_and_nothing_follows(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
     scheduler.advance()
-    commands.pause(process.pk, actor="ann", reason="")
+    operations.pause(process.pk, actor="ann", reason="")
     wire.run_until_idle()
 
     assert wire.states(process) == {"one": "processed", "two": "pending"}
 
 
-@pytest.mark.parametrize("verb", [commands.pause, commands.resume])
+@pytest.mark.parametrize("verb", [operations.pause, operations.resume])
 def test_pausing_twice_and_resuming_what_runs_are_refused(verb: Any, wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
-    if verb is commands.pause:
-        commands.pause(process.pk, actor="ann", reason="")
+    if verb is operations.pause:
+        operations.pause(process.pk, actor="ann", reason="")
     before = rows()
 
     with pytest.raises(StateError):
@@ -76,7 +76,7 @@ def test_a_parked_step_is_tried_again_at_once(wire: Wire) -> None:
     scheduler.advance()
     assert wire.states(process)["one"] == "pending"
 
-    commands.retry_now(process.pk, "one", actor="ann", reason="it is up")
+    operations.retry(process.pk, "one", actor="ann", reason="it is up")
     assert only(process, "one").failure_count == 1
     wire.run_until_idle()
 
@@ -89,7 +89,7 @@ def test_what_does_not_wait_to_be_tried_again_is_not_hurried(name: str) -> None:
     before = rows()
 
     with pytest.raises(StateError):
-        commands.retry_now(process.pk, name, actor="ann", reason="")
+        operations.retry(process.pk, name, actor="ann", reason="")
 
     assert rows() == before
 
@@ -105,7 +105,7 @@ class TestRetiming:
         return only(process, "one")
 
     def test_a_shorter_time_shortens_the_attempt(self, started: Step) -> None:
-        commands.retime(started.process_id, "one", 10, actor="ann", reason="", now=NOW)
+        operations.retime(started.process_id, "one", 10, actor="ann", reason="", now=NOW)
 
         started.refresh_from_db()
         assert started.complete_by == NOW + timedelta(seconds=10)
@@ -113,13 +113,13 @@ class TestRetiming:
 
     def test_a_time_that_is_up_by_now_ends_the_attempt_now(self, started: Step) -> None:
         later = NOW + timedelta(seconds=20)
-        commands.retime(started.process_id, "one", 5, actor="ann", reason="", now=later)
+        operations.retime(started.process_id, "one", 5, actor="ann", reason="", now=later)
 
         started.refresh_from_db()
         assert started.complete_by == later
 
     def test_a_longer_time_leaves_the_attempt_as_it_is(self, started: Step) -> None:
-        commands.retime(started.process_id, "one", 300, actor="ann", reason="", now=NOW)
+        operations.retime(started.process_id, "one", 300, actor="ann", reason="", now=NOW)
 
         started.refresh_from_db()
         assert started.complete_by == NOW + timedelta(seconds=30)
@@ -128,7 +128,7 @@ class TestRetiming:
     def test_what_nobody_has_started_is_claimed_anew(self) -> None:
         process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
         (old,) = claim()
-        commands.retime(process.pk, "one", 300, actor="ann", reason="", now=NOW)
+        operations.retime(process.pk, "one", 300, actor="ann", reason="", now=NOW)
         (new,) = claim()
 
         assert start([old]) == set()
@@ -140,7 +140,7 @@ class TestRetiming:
         toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
         process = submit("toy_event", subject="Toy 1", input={})
         wire.run_until_idle()
-        commands.retime(process.pk, "arrives", 86_400, actor="ann", reason="holiday")
+        operations.retime(process.pk, "arrives", 86_400, actor="ann", reason="holiday")
 
         arrives = only(process, "arrives")
         assert arrives.timeout_seconds == 30
@@ -148,25 +148,25 @@ class TestRetiming:
 
     @pytest.mark.fault("F40")
     def test_the_second_of_two_clicks_is_refused(self, started: Step) -> None:
-        commands.retime(started.process_id, "one", 300, actor="ann", reason="", now=NOW)
+        operations.retime(started.process_id, "one", 300, actor="ann", reason="", now=NOW)
         before = rows()
         with pytest.raises(StateError, match="300 s already"):
-            commands.retime(started.process_id, "one", 300, actor="bob", reason="", now=NOW)
+            operations.retime(started.process_id, "one", 300, actor="bob", reason="", now=NOW)
         assert rows() == before
 
     def test_what_was_cancelled_has_no_time(self, wire: Wire) -> None:
         process = submit("toy_line", subject="Toy 1", input={})
-        commands.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+        operations.undo(process.pk, outcome="cancelled", actor="ann", reason="")
         before = rows()
         with pytest.raises(StateError, match="does not matter"):
-            commands.retime(process.pk, "one", 60, actor="ann", reason="")
+            operations.retime(process.pk, "one", 60, actor="ann", reason="")
         assert rows() == before
 
     @pytest.mark.parametrize("seconds", [0, -1, 601])
     def test_a_time_out_of_bounds_is_refused(self, started: Step, seconds: int) -> None:
         before = rows()
         with pytest.raises(StateError, match="must be 1 to 600 seconds"):
-            commands.retime(started.process_id, "one", seconds, actor="ann", reason="")
+            operations.retime(started.process_id, "one", seconds, actor="ann", reason="")
         assert rows() == before
 
 
@@ -193,7 +193,7 @@ class TestByHand:
         return process
 
     def test_a_completed_step_lets_the_process_go_on(self, failed: Process, wire: Wire) -> None:
-        commands.complete(failed.pk, "left", {"by": "phone"}, actor="ann", reason="phoned")
+        operations.complete(failed.pk, "left", {"by": "phone"}, actor="ann", reason="phoned")
         wire.run_until_idle()
 
         failed.refresh_from_db()
@@ -208,14 +208,14 @@ class TestByHand:
         self, failed: Process, wire: Wire
     ) -> None:
         toy.script["toy.delta"] = refuse
-        commands.complete(failed.pk, "left", {}, actor="ann", reason="phoned")
+        operations.complete(failed.pk, "left", {}, actor="ann", reason="phoned")
         wire.run_until_idle()
 
         # A person did it, so a person undoes it; the rest follows then.
         failed.refresh_from_db()
         assert (failed.state, only(failed, "undo_left").fault["code"]) == ("error", "done_by_hand")
         assert {name for name, _ in toy.undone} == {"undo_right"}
-        commands.complete(failed.pk, "undo_left", {}, actor="ann", reason="phoned again")
+        operations.complete(failed.pk, "undo_left", {}, actor="ann", reason="phoned again")
         wire.run_until_idle()
 
         failed.refresh_from_db()
@@ -229,11 +229,11 @@ class TestByHand:
     ) -> None:
         before = rows()
         with pytest.raises(StateError):
-            commands.complete(failed.pk, "left", result, actor="ann", reason="")
+            operations.complete(failed.pk, "left", result, actor="ann", reason="")
         assert rows() == before
 
     def test_a_skipped_step_lets_the_process_go_on(self, failed: Process, wire: Wire) -> None:
-        commands.skip(failed.pk, "left", actor="ann", reason="not needed")
+        operations.skip(failed.pk, "left", actor="ann", reason="not needed")
         wire.run_until_idle()
 
         failed.refresh_from_db()
@@ -247,8 +247,8 @@ class TestByHand:
         before = rows()
 
         for verb in (
-            lambda: commands.skip(process.pk, "one", actor="ann", reason=""),
-            lambda: commands.complete(process.pk, "one", {}, actor="ann", reason=""),
+            lambda: operations.skip(process.pk, "one", actor="ann", reason=""),
+            lambda: operations.complete(process.pk, "one", {}, actor="ann", reason=""),
         ):
             with pytest.raises(StateError, match="at work"):
                 verb()
@@ -257,13 +257,13 @@ class TestByHand:
     @pytest.mark.fault("F40")
     def test_the_second_of_two_clicks_is_refused(self, failed: Process) -> None:
         seen = failed.sequence
-        commands.skip(failed.pk, "left", actor="ann", reason="", sequence=seen)
+        operations.skip(failed.pk, "left", actor="ann", reason="", sequence=seen)
         before = rows()
 
         with pytest.raises(StateError, match="has moved"):
-            commands.skip(failed.pk, "left", actor="bob", reason="", sequence=seen)
+            operations.skip(failed.pk, "left", actor="bob", reason="", sequence=seen)
         with pytest.raises(StateError, match="cannot be skipped"):
-            commands.skip(failed.pk, "left", actor="bob", reason="")
+            operations.skip(failed.pk, "left", actor="bob", reason="")
         assert rows() == before
 
     def test_a_stuck_undo_is_completed_by_hand_and_never_skipped(self, wire: Wire) -> None:
@@ -276,9 +276,9 @@ class TestByHand:
         stuck = Step.objects.get(process=process, state="error", undoes__isnull=False)
 
         with pytest.raises(StateError, match="cannot be skipped"):
-            commands.skip(process.pk, stuck.name, actor="ann", reason="")
+            operations.skip(process.pk, stuck.name, actor="ann", reason="")
         toy.script.clear()
-        commands.complete(process.pk, stuck.name, {}, actor="ann", reason="by phone")
+        operations.complete(process.pk, stuck.name, {}, actor="ann", reason="by phone")
         wire.run_until_idle()
 
         process.refresh_from_db()
@@ -315,7 +315,7 @@ class TestAsking:
         process = submit("toy_asking", subject="Toy 1", input={})
         wire.run_until_idle()
         toy.script.clear()
-        commands.complete(process.pk, "b", {}, actor="ann", reason="by phone")
+        operations.complete(process.pk, "b", {}, actor="ann", reason="by phone")
         wire.run_until_idle()
 
         assert wire.states(process)["b2"] == "processed"
@@ -332,7 +332,7 @@ class TestAsking:
         assert (process.state, only(process, "a").state) == ("processing", "error")
 
         toy.script.clear()
-        commands.resubmit(process.pk, actor="ann", reason="try again")
+        operations.resubmit(process.pk, actor="ann", reason="try again")
         wire.run_until_idle()
 
         process.refresh_from_db()
@@ -342,7 +342,7 @@ class TestAsking:
 
 def test_a_verb_without_a_process_is_refused() -> None:
     with pytest.raises(StateError, match="no process"):
-        commands.pause(4711, actor="ann", reason="")
+        operations.pause(4711, actor="ann", reason="")
 
 
 @pytest.mark.fault("F40")
@@ -350,7 +350,7 @@ def test_of_two_settlers_and_an_operator_nobody_overruns_the_other(wire: Wire) -
     """A reply that comes in after a step was completed by hand is stale."""
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
     (taken,) = claim()
-    commands.complete(process.pk, "one", {"by": "hand"}, actor="ann", reason="", now=NOW)
+    operations.complete(process.pk, "one", {"by": "hand"}, actor="ann", reason="", now=NOW)
 
     late = Reply(taken.step_id, taken.claim_id, 1, result={"by": "agent"})
     assert settle_replies.settle([late], "scheduler", NOW).stale == 1

@@ -1,5 +1,6 @@
 """Every verb from a terminal: `manage.py sas process`, `order`, `flow` and `restored`."""
 
+import getpass
 import json
 from datetime import timedelta
 from io import StringIO
@@ -84,11 +85,11 @@ def test_beginning_again_is_shown_first_and_then_done(failed: Process, wire: Wir
 
 def test_a_process_is_paused_and_goes_on(wire: Wire) -> None:
     found = submit("toy_line", subject="Toy 1", input={})
-    assert process("pause", found.pk, "--reason", "x") == "Toy 1 is paused.\n"
+    assert process("pause", found.pk, "--reason", "x") == "Toy 1: paused.\n"
     wire.run_until_idle()
     assert wire.states(found)["one"] == "pending"
     assert "Paused since" in process("show", found.pk)
-    assert process("resume", found.pk, "--reason", "x") == "Toy 1 goes on.\n"
+    assert process("resume", found.pk, "--reason", "x") == "Toy 1: resumed.\n"
     wire.run_until_idle()
     assert wire.states(found)["two"] == "processed"
 
@@ -114,13 +115,17 @@ def test_a_step_that_waits_is_answered(wire: Wire, decline: bool) -> None:
     found = submit("toy_event", subject="Toy 1", input={})
     wire.run_until_idle()
     words = ["--decline" if decline else "--approve"]
+    words += ["--result", '{"room": 4}']
     said = process("answer", found.pk, "--step", "arrives", "--reason", "seen", *words)
-    yes = "Answered “Approve”: Toy 1 goes on from arrives.\n"
-    no = "Answered “Decline”: Toy 1 is being undone.\n"
+    yes = "Toy 1: arrives: “Approve”.\n"
+    no = "Toy 1: arrives: “Decline”; what was done is being undone.\n"
     assert said == (no if decline else yes)
     wire.run_until_idle()
     found.refresh_from_db()
     assert found.state == ("compensated" if decline else "processed")
+    if not decline:
+        said_yes = {"approved": True, "by": getpass.getuser(), "comment": "seen", "room": 4}
+        assert only(found, "arrives").result == said_yes
 
 
 ANSWERS = {
@@ -152,8 +157,8 @@ def test_another_answer_than_the_one_kept_is_refused_and_the_same_is_not(wire: W
     found = submit("toy_event", subject="Toy 1", input={})
     words = ("answer", found.pk, "--step", "arrives", "--reason", "seen")
     yes = (*words, "--approve")
-    assert process(*yes) == "Answered “Approve”: kept until arrives of Toy 1 asks.\n"
-    assert "arrives of Toy 1 was answered so before" in process(*yes)
+    assert process(*yes) == "Toy 1: arrives: “Approve”, kept until it asks.\n"
+    assert "arrives was answered so before" in process(*yes)
     with pytest.raises(CommandError, match=r"has another answer already, which .+ gave at 20"):
         process(*words, "--decline")
     toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
@@ -185,7 +190,7 @@ def test_an_answer_that_nobody_waits_for_is_refused(wire: Wire, state: str, says
         (("skip", "--step", "left"), "Say why"),
         (("skip", "--reason", "x"), "Say which step"),
         (("skip", "--step", "nothing", "--reason", "x"), "no step 'nothing'"),
-        (("pause", "--dry-run"), "--dry-run goes with"),
+        (("resume", "--dry-run"), "not paused"),
         (("answer", "--step", "left", "--reason", "x"), "--approve or --decline"),
         (
             ("answer", "--step", "left", "--reason", "x", "--approve", "--decline"),
@@ -231,7 +236,7 @@ class TestCorrecting:
         said = run(
             "order", "edit", order.number, "--set", "customer.address=Street 2", "--reason", "typo"
         )
-        assert said == "customer.address: 'Street 1' -> 'Street 2'\n"
+        assert said == f"Order {order.number}: changed: customer.address.\n"
         order.refresh_from_db()
         assert order.customer_address == "Street 2"
         assert order.process.input["customer"]["address"] == "Street 2"

@@ -9,13 +9,13 @@ from django.test import override_settings
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import a_result
+from workers.client import operations
 from workers.client.submission import submit
 from workers.exceptions import StateError
 from workers.models import Alert, Journal, Process, Step
 from workers.rules import apply_reply
 from workers.store.claims import find_work
 from workers.store.expire import expire_claims
-from workers.store.operate import commands
 from workers.store.settle import filed_replies, settle_replies
 
 pytestmark = pytest.mark.django_db
@@ -127,7 +127,7 @@ def test_resubmitting_gives_three_attempts_again(toy: Toy) -> None:
         expire_once(NOW + timedelta(hours=hour))
     decide()
 
-    names = commands.resubmit(process.pk, actor="operator:ann", reason="fixed", now=AFTER)
+    names = operations.resubmit(process.pk, actor="operator:ann", reason="fixed", now=AFTER)
 
     process.refresh_from_db()
     step = only(process, "one")
@@ -147,14 +147,14 @@ def test_resubmitting_a_process_that_moved_since_is_refused(toy: Toy) -> None:
     rows = list(Journal.objects.values())
 
     with pytest.raises(StateError, match="moved since"):
-        commands.resubmit(
+        operations.resubmit(
             process.pk, actor="operator:ann", reason="x", sequence=process.sequence - 1, now=AFTER
         )
-    commands.resubmit(
+    operations.resubmit(
         process.pk, actor="operator:ann", reason="x", sequence=process.sequence, now=AFTER
     )
     with pytest.raises(StateError):
-        commands.resubmit(process.pk, actor="operator:ann", reason="x", now=AFTER)
+        operations.resubmit(process.pk, actor="operator:ann", reason="x", now=AFTER)
 
     assert Journal.objects.count() == len(rows) + 2
 

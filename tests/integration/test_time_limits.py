@@ -9,13 +9,13 @@ from tests.integration.conftest import only
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import be_away, fail
 from workers import scheduler
+from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import Permanent
 from workers.models import Alert, Journal, Step
 from workers.operate import invariants
 from workers.store.db import dialect
-from workers.store.operate import commands
 from workers.supervisor import sweep
 from workers.testing import Wire, pass_time
 
@@ -82,7 +82,7 @@ class TestTotal:
         wire.run_until_idle()
         use_time_up(wire)
 
-        commands.resubmit(process.pk, actor="ann", reason="")
+        operations.resubmit(process.pk, actor="ann", reason="")
         wire.run_until_idle()
         assert only(process, "try").state == "pending"
 
@@ -119,7 +119,7 @@ class TestDeadline:
 
     def test_a_pause_does_not_stop_it(self, wire: Wire) -> None:
         process = submit("toy_dated", subject="Toy 1", input={})
-        commands.pause(process.pk, actor="ann", reason="")
+        operations.pause(process.pk, actor="ann", reason="")
         pass_time(3601)
         sweep()
         wire.run_until_idle()
@@ -133,7 +133,7 @@ class TestDeadline:
         scheduler.advance()
         wire.deliver_all("workers.run_bundle")
         wire.deliver_all("workers.settle")
-        commands.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+        operations.undo(process.pk, outcome="cancelled", actor="ann", reason="")
         wire.run_until_idle()
         pass_time(3601)
         sweep()
@@ -152,7 +152,7 @@ class TestDeadline:
         toy.script["toy.undoer"] = refuse
         process = submit("toy_dated", subject="Toy 1", input={})
         wire.run_until_idle()
-        commands.begin_again(process.pk, "one", actor="ann", reason="")
+        operations.begin_again(process.pk, "one", actor="ann", reason="")
         wire.run_until_idle()
         pass_time(3601)
         sweep()
@@ -163,7 +163,7 @@ class TestDeadline:
 
         toy.script.clear()
         toy.script["toy.beta"] = be_away
-        commands.resubmit(process.pk, actor="ann", reason="")
+        operations.resubmit(process.pk, actor="ann", reason="")
         wire.run_until_idle()
         sweep()
         wire.run_until_idle()

@@ -27,7 +27,7 @@ from workers.rules.approved_acts import Act
 from workers.rules.two_persons import GOOD_FOR
 from workers.store.alert_resolution import resolve_ended
 from workers.store.db import dialect
-from workers.store.operate import commands, undo_requests
+from workers.store.operate import undo_requests
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -78,9 +78,9 @@ def test_nobody_undoes_it_alone(
         del worths[rich.pk]
     rows = list(Journal.objects.values())
     for verb in (
-        lambda: commands.undo(rich.pk, outcome="cancelled", **ANN),
-        lambda: commands.undo(rich.pk, outcome="compensated", **ANN),
-        lambda: commands.begin_again(rich.pk, "first", **ANN),
+        lambda: operations.undo(rich.pk, outcome="cancelled", **ANN),
+        lambda: operations.undo(rich.pk, outcome="compensated", **ANN),
+        lambda: operations.begin_again(rich.pk, "first", **ANN),
         lambda: cancel(rich.pk, **ANN),
     ):
         with pytest.raises(StateError, match="takes two persons") as refusal:
@@ -95,7 +95,7 @@ def test_what_it_is_worth_cannot_be_asked_and_counts_as_too_much(rich: Process) 
 
     amounts._appraisers[:] = [broken]
     with pytest.raises(StateError, match="Nobody can say"):
-        commands.undo(rich.pk, outcome="cancelled", **ANN)
+        operations.undo(rich.pk, outcome="cancelled", **ANN)
 
 
 @pytest.mark.parametrize("how", ["as much", "off", "client"])
@@ -107,14 +107,14 @@ def test_one_is_enough(
     if how == "off":
         settings.SAS_TWO_PERSONS_ABOVE = ""
     actor = "submitter:acme" if how == "client" else "operator:ann"
-    commands.undo(rich.pk, outcome="cancelled", actor=actor, reason="enough")
+    operations.undo(rich.pk, outcome="cancelled", actor=actor, reason="enough")
     assert state_of(rich) == "compensating"
 
 
 def test_nothing_to_undo_takes_nobody_else(wire: Wire, worths: dict[int, Decimal]) -> None:
     process = toys.editable(wire)
     worths[process.pk] = Decimal(5000)
-    commands.undo(process.pk, outcome="cancelled", **ANN)
+    operations.undo(process.pk, outcome="cancelled", **ANN)
     assert state_of(process) in ("compensating", "cancelled")
 
 
@@ -131,7 +131,7 @@ def test_a_sum_is_read(settings: LazySettings, given: Any, is_read_as: Any) -> N
 def test_what_is_no_sum_lets_nobody_undo(rich: Process, settings: LazySettings, given: Any) -> None:
     settings.SAS_TWO_PERSONS_ABOVE = given
     with pytest.raises(BadSetting, match="SAS_TWO_PERSONS_ABOVE must be a sum of 0 or more, got"):
-        commands.undo(rich.pk, outcome="cancelled", **ANN)
+        operations.undo(rich.pk, outcome="cancelled", **ANN)
     assert state_of(rich) == "error"
     with pytest.raises(BadSetting):
         Settings.two_persons_above.read(given)
@@ -269,7 +269,7 @@ def test_one_that_does_not_exist_is_told() -> None:
 
 
 def move(process: Process) -> None:
-    commands.resubmit(process.pk, actor="operator:eve", reason="try again")
+    operations.resubmit(process.pk, actor="operator:eve", reason="try again")
 
 
 def test_a_process_that_has_moved_is_left_alone(rich: Process) -> None:

@@ -14,14 +14,14 @@ from orders.returning import accept_return
 from tests.admin import toys
 from tests.admin.conftest import every_row
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
-from workers.client import answers, callbacks
+from workers.client import answers, callbacks, operations
 from workers.definitions import amounts
 from workers.desk.models import BulkItem
 from workers.desk.operate import jobs
 from workers.exceptions import Refused, StateError
 from workers.models import Journal, Process, Step, UndoRequest
 from workers.rules.approved_acts import Act
-from workers.store.operate import commands, edit_input, erase, undo_requests
+from workers.store.operate import edit_input, erase, undo_requests
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -63,7 +63,7 @@ ADDRESS = {"customer.address": "2 Low Road"}
 WAYS = {
     "complete": Way(
         toys.failed,
-        lambda pk: commands.complete(pk, "then", {"id": 7}, **ANN),
+        lambda pk: operations.complete(pk, "then", {"id": 7}, **ANN),
         ("complete", "--step", "then"),
         Act("complete", "then", {"result": {"id": 7}}),
         ["then"],
@@ -72,7 +72,7 @@ WAYS = {
     ),
     "skip": Way(
         toys.failed,
-        lambda pk: commands.skip(pk, "then", **ANN),
+        lambda pk: operations.skip(pk, "then", **ANN),
         ("skip", "--step", "then"),
         Act("skip", "then"),
         ["then"],
@@ -117,7 +117,7 @@ WAYS = {
     ),
     "do again what may have happened": Way(
         lambda wire: toys.without_mail(wire, is_known=False),
-        lambda pk: commands.redo(pk, "mail", may_happen_twice=True, **ANN),
+        lambda pk: operations.redo(pk, "mail", may_happen_twice=True, **ANN),
         ("redo", "--step", "mail", "--may-happen-twice"),
         Act("redo", "mail"),
         ["mail"],
@@ -126,7 +126,7 @@ WAYS = {
     ),
     "call again on one's word": Way(
         doubtful,
-        lambda pk: commands.resubmit(pk, nothing_happened=True, **ANN),
+        lambda pk: operations.resubmit(pk, nothing_happened=True, **ANN),
         ("resubmit", "--nothing-happened"),
         Act("resubmit"),
         ["then"],
@@ -221,7 +221,7 @@ def test_a_job_does_not_call_again_on_one_s_word(wire: Wire) -> None:
 
 def test_a_resubmit_that_doubts_nothing_is_one_person_s(wire: Wire) -> None:
     process = toys.failed(wire)
-    assert commands.resubmit(process.pk, **ANN) == ["then"]
+    assert operations.resubmit(process.pk, **ANN) == ["then"]
 
 
 def test_a_return_is_worth_what_it_gives_back(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:

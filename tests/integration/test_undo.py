@@ -8,12 +8,12 @@ import pytest
 from tests.integration.conftest import only
 from tests.toyflow import agents as toy
 from workers import scheduler, supervisor
+from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import Permanent, Refused, StateError, Transient, Unavailable
-from workers.models import Alert, Journal, Process, Step
+from workers.models import Alert, Journal, Process
 from workers.operate.invariants import violations
-from workers.store.operate import commands
 from workers.testing import Wire, pass_time
 from workers.wire import dispatch
 
@@ -185,7 +185,7 @@ def test_a_claim_nobody_started_is_voided_and_its_late_message_does_nothing(wire
     process = submit("toy_undoable", subject="Toy 1", input={})
     scheduler.advance()
 
-    commands.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="changed mind")
+    operations.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="changed mind")
     wire.run_until_idle()
 
     assert state(process) == "cancelled"
@@ -200,7 +200,7 @@ def test_cancelling_undoes_and_ends_cancelled(wire: Wire) -> None:
     wire.deliver_all(dispatch.RUN_BUNDLE)
     wire.deliver_all(dispatch.SETTLE)
 
-    plan = commands.undo(process.pk, outcome="cancelled", actor="buyer", reason="changed mind")
+    plan = operations.undo(process.pk, outcome="cancelled", actor="buyer", reason="changed mind")
     wire.run_until_idle()
 
     assert [planned.name for planned in plan.undo] == ["undo_top"]
@@ -218,7 +218,7 @@ def test_past_the_point_of_no_return_nothing_is_undone(wire: Wire) -> None:
     before = list(Journal.objects.values())
 
     with pytest.raises(StateError, match="point of no return"):
-        commands.undo(process.pk, outcome="cancelled", actor="buyer", reason="too late")
+        operations.undo(process.pk, outcome="cancelled", actor="buyer", reason="too late")
 
     assert list(Journal.objects.values()) == before
     assert state(process) == "processing"
@@ -233,9 +233,7 @@ def test_what_is_over_or_on_its_way_back_is_not_turned_round(wire: Wire, outcome
 
     for process, said in ((done, "nothing to undo"), (back, "being undone already")):
         with pytest.raises(StateError, match=said):
-            commands.undo(process.pk, outcome=outcome, actor="buyer", reason="x")
-        with pytest.raises(StateError, match=said):
-            commands.preview(process.pk)
+            operations.undo(process.pk, outcome=outcome, actor="buyer", reason="x")
 
 
 @pytest.mark.fault("F39")
@@ -272,7 +270,7 @@ def test_a_stuck_undo_is_its_own_alert_and_can_be_resubmitted(wire: Wire) -> Non
     assert violations() == []
 
     del toy.script["toy.undoer"]
-    commands.resubmit(process.pk, actor="operator:ann", reason="service is back")
+    operations.resubmit(process.pk, actor="operator:ann", reason="service is back")
     run(wire)
 
     assert state(process) == "compensated"
@@ -328,25 +326,6 @@ def test_a_step_that_waits_long_has_all_its_attempts_again(wire: Wire) -> None:
     assert state(process) == "processed"
 
 
-def test_a_preview_says_what_would_be_undone_and_changes_nothing(wire: Wire) -> None:
-    process = submit("toy_undoable", subject="Toy 1", input={})
-    scheduler.advance()
-    wire.deliver_all(dispatch.RUN_BUNDLE)
-    wire.deliver_all(dispatch.SETTLE)
-    wire.deliver_all(dispatch.RUN_BUNDLE)
-    before = list(Step.objects.values()), list(Journal.objects.values())
-
-    plan = commands.preview(process.pk)
-
-    assert [planned.name for planned in plan.undo[:2]] in (
-        ["undo_left", "undo_right"],
-        ["undo_right", "undo_left"],
-    )
-    assert plan.undo[2].name == "undo_top"
-    assert sorted(plan.undo[2].after) == ["undo_left", "undo_right"]
-    assert (list(Step.objects.values()), list(Journal.objects.values())) == before
-
-
 def test_a_branch_that_fails_while_its_process_is_in_error_is_tried_again_later(
     wire: Wire,
 ) -> None:
@@ -358,7 +337,7 @@ def test_a_branch_that_fails_while_its_process_is_in_error_is_tried_again_later(
     assert wire.states(process)["b"] == "pending"
 
     toy.script.clear()
-    commands.resubmit(process.pk, actor="operator:ann", reason="fixed")
+    operations.resubmit(process.pk, actor="operator:ann", reason="fixed")
     run(wire)
 
     assert state(process) == "processed"

@@ -113,7 +113,7 @@ MUTANTS = (
     Mutant(
         "two operators set one time",
         "workers/desk/admin/actions/retiming.py",
-        'commands.lock(target.process.pk, data["sequence"], None)',
+        'steering.lock(target.process.pk, data["sequence"], None)',
         "pass",
         "Of two times that were set at once the first is lost.",
         ("tests/concurrency/test_operators.py",),

@@ -212,7 +212,7 @@ MUTANTS = (
         "if step.complete_by is not None:",
         "if False:",
         "A deadline that is extended in the instant of a decision on it is neither.",
-        (f"{_MATRIX}::test_a_verb_meets_every_other[commands.retime (expired)]",),
+        (f"{_MATRIX}::test_a_verb_meets_every_other[operations.retime (expired)]",),
         POSTGRESQL,
     ),
     Mutant(

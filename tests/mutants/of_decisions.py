@@ -153,7 +153,7 @@ MUTANTS = (
     ),
     Mutant(
         "what an operator saw",
-        "workers/store/operate/commands.py",
+        "workers/store/operate/steering.py",
         "if sequence is not None and locked.process.sequence != sequence:",
         "if False:",
         "The second of two clicks acts on an order that is no longer as it was shown.",
@@ -302,7 +302,7 @@ MUTANTS = (
     ),
     Mutant(
         "two persons, for ending a step by hand",
-        "workers/store/operate/commands.py",
+        "workers/store/operate/steering.py",
         "        two_persons.refuse_alone(locked, moves, actor, amounts)\n",
         "",
         "One person completes the charge by hand, and goods leave unpaid.",

@@ -55,7 +55,7 @@ MUTANTS = (
     ),
     Mutant(
         "who acts and why can be stored",
-        "workers/store/operate/commands.py",
+        "workers/store/operate/steering.py",
         "    storable_text.check_all(actor=actor, reason=reason)\n",
         "",
         "A reason that cannot be stored ends in a page without words.",
@@ -163,8 +163,8 @@ MUTANTS = (
     Mutant(
         "a verb wakes whom it leaves something to do",
         "workers/client/operations.py",
-        "resubmit = _waking(commands.resubmit)",
-        "resubmit = commands.resubmit",
+        "@_waking\ndef resubmit(",
+        "def resubmit(",
         "What an operator resubmits waits for the poll.",
         ("tests/guard/test_wake_ups.py",),
     ),

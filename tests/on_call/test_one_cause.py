@@ -4,10 +4,10 @@ import pytest
 
 from tests.on_call.conftest import route
 from tests.toyflow import agents as toy
+from workers.client import operations
 from workers.client.submission import submit
 from workers.exceptions import Permanent
 from workers.models import Alert, Incident, Process
-from workers.store.operate import commands
 from workers.testing import Wire, frozen_clock
 
 pytestmark = pytest.mark.django_db
@@ -41,7 +41,7 @@ def test_150_orders_of_one_cause_are_one_mail_and_one_webhook_and_their_end_is_t
 
         toy.script.clear()
         for process in Process.objects.all():
-            commands.resubmit(process.pk, actor="operator:ann", reason="mended")
+            operations.resubmit(process.pk, actor="operator:ann", reason="mended")
         wire.run_until_settled(clock)
         wire.run_for(clock, minutes=5)
 

@@ -14,7 +14,7 @@ from tests.receiving.conftest import OTHER, SECRET, answer, defer, event
 from tests.toyflow import agents as toy
 from tests.toyflow import webhooks as provider
 from tests.toyflow.webhooks import BANK, PAY
-from workers.client import webhooks
+from workers.client import operations, webhooks
 from workers.client.submission import submit
 from workers.definitions import registry
 from workers.definitions.webhook_provider import Answer, Event, Provider
@@ -31,7 +31,6 @@ from workers.protocol.webhook_verification import Signed
 from workers.rules.external_answers import Outcome
 from workers.states import ProcessState
 from workers.store import old_rows
-from workers.store.operate import commands
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 from workers.wire import dispatch
@@ -115,7 +114,7 @@ def test_one_that_nobody_waits_for_any_more_is_ignored(wire: Wire) -> None:
     toy.script["toy.quiet"] = defer
     process = submit("toy_event", subject="Toy 2", input={})
     wire.run_until_idle()
-    commands.undo(process.pk, outcome=ProcessState.CANCELLED, actor="ann", reason="no")
+    operations.undo(process.pk, outcome=ProcessState.CANCELLED, actor="ann", reason="no")
     answer(process, "arrives")
     steps = list(Step.objects.values())
 

@@ -12,13 +12,13 @@ from tests.concurrency.racing import race
 from tests.reporting.conftest import relay, sequences, sink_of, told, webhook
 from tests.reporting.receiver import receiving
 from workers import scheduler
+from workers.client import operations
 from workers.models import Process, Sink
 from workers.notify import relay as relays
 from workers.notify import threads as relay_threads
 from workers.notify.senders import StatusMessage
 from workers.notify.senders import webhook as sender
 from workers.store import sinks
-from workers.store.operate import commands
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 from workers.wire import dispatch
@@ -131,7 +131,7 @@ def test_a_row_written_while_the_relay_ends_its_claim_is_not_forgotten(wire: Wir
         monkey.set()
 
     def pause() -> None:
-        commands.pause(process.pk, actor="operator:eve", reason="wait")
+        operations.pause(process.pk, actor="operator:eve", reason="wait")
 
     race([tell, pause])
     relays.report()

@@ -10,12 +10,12 @@ from django.utils import timezone
 from tests.reporting.conftest import read, sequences, sink_of, told
 from tests.toyflow import agents as toy
 from workers import scheduler
+from workers.client import operations
 from workers.client.submission import submit
 from workers.exceptions import Permanent, Transient
 from workers.models import Process
 from workers.notify import relay as relays
 from workers.store.claims import find_work
-from workers.store.operate import commands
 from workers.testing import Wire
 from workers.wire import dispatch
 
@@ -29,7 +29,7 @@ def test_a_refusal_and_its_end_are_told_with_codes_only(wire: Wire) -> None:
     )
 
     wire.run_until_idle()
-    commands.undo(process.pk, outcome="cancelled", actor="operator:mallory", reason="fraud")
+    operations.undo(process.pk, outcome="cancelled", actor="operator:mallory", reason="fraud")
     scheduler.advance()
     wire.run_until_idle()
 
@@ -61,7 +61,7 @@ def test_an_operator_s_doing_is_told_by_the_next_look(wire: Wire) -> None:
     process = told()
     relays.report()
     wire.drop_all()
-    commands.pause(process.pk, actor="operator:mallory", reason="wait")
+    operations.pause(process.pk, actor="operator:mallory", reason="wait")
 
     scheduler.advance()
 
@@ -147,7 +147,7 @@ def test_a_look_asks_for_a_report_of_what_it_decided(
 ) -> None:
     process = told()
     relays.report()
-    commands.pause(process.pk, actor="ann", reason="a while")
+    operations.pause(process.pk, actor="ann", reason="a while")
     relays.report()
     long_ago = timezone.now() - timedelta(minutes=1)
     Process.objects.filter(pk=process.pk).update(needs_decision=True, deadline_at=long_ago)

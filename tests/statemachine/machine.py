@@ -14,11 +14,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from tests.statemachine.services import OUTCOMES
 from tests.statemachine.world import World
-from workers.client import callbacks
+from workers.client import callbacks, operations
 from workers.exceptions import StateError, Transient
 from workers.models import Alert, Journal, Process, Step
 from workers.store.flow import holds
-from workers.store.operate import commands
 from workers.testing import delays, doubles, drops, overtakes, refuses, takes_and_refuses
 from workers.wire import dispatch
 
@@ -230,49 +229,49 @@ class Engine(RuleBasedStateMachine):
         process = self.world.process(place)
         failed = Step.objects.filter(process=process, state="error")
         nothing = not any(self.world.is_done(s) or self.world.is_unclear(s) for s in failed)
-        self.order(commands.resubmit, process, age, nothing_happened=nothing)
+        self.order(operations.resubmit, process, age, nothing_happened=nothing)
 
     @move(place=places, age=ages, outcome=st.sampled_from(["cancelled", "compensated"]))
     def undo(self, place: int, age: int, outcome: str) -> None:
-        self.order(commands.undo, self.world.process(place), age, outcome=outcome)
+        self.order(operations.undo, self.world.process(place), age, outcome=outcome)
 
     @move(when=lambda self: at_work().exists(), place=places)
     def undo_what_is_at_work(self, place: int) -> None:
         steps = list(at_work().order_by("pk"))
         process = Process.objects.get(pk=steps[place % len(steps)].process_id)
-        self.order(commands.undo, process, 0, outcome="cancelled")
+        self.order(operations.undo, process, 0, outcome="cancelled")
 
     @move(place=places, step=places, age=ages)
     def begin_again(self, place: int, step: int, age: int) -> None:
         process = self.world.process(place)
-        self.order(commands.begin_again, process, age, self.world.step(process, step).name)
+        self.order(operations.begin_again, process, age, self.world.step(process, step).name)
 
     @move(place=places, age=ages)
     def pause_or_resume(self, place: int, age: int) -> None:
         process = self.world.process(place)
-        if not self.order(commands.pause, process, age):
-            self.order(commands.resume, process, age)
+        if not self.order(operations.pause, process, age):
+            self.order(operations.resume, process, age)
 
     @move(place=places, step=places, age=ages, twice=st.booleans())
     def redo(self, place: int, step: int, age: int, twice: bool) -> None:
         process = self.world.process(place)
         name = self.world.step(process, step).name
-        self.order(commands.redo, process, age, name, may_happen_twice=twice)
+        self.order(operations.redo, process, age, name, may_happen_twice=twice)
 
     @move(place=places, step=places)
     def retry_now(self, place: int, step: int) -> None:
         process = self.world.process(place)
-        self.order(commands.retry_now, process, 0, self.world.step(process, step).name)
+        self.order(operations.retry, process, 0, self.world.step(process, step).name)
 
     @move(place=places, step=places, seconds=st.sampled_from([1, 10, 300]))
     def retime(self, place: int, step: int, seconds: int) -> None:
         process = self.world.process(place)
-        self.order(commands.retime, process, 0, self.world.step(process, step).name, seconds)
+        self.order(operations.retime, process, 0, self.world.step(process, step).name, seconds)
 
     @move(place=places, step=places)
     def skip(self, place: int, step: int) -> None:
         process = self.world.process(place)
-        self.order(commands.skip, process, 0, self.world.step(process, step).name)
+        self.order(operations.skip, process, 0, self.world.step(process, step).name)
 
     @move(place=places, step=places)
     def complete(self, place: int, step: int) -> None:
@@ -282,7 +281,7 @@ class Engine(RuleBasedStateMachine):
             return
         # Before: once its undo is done a step may begin again, under another key.
         undoes = self.world.undone_by(chosen)
-        if self.order(commands.complete, process, 0, chosen.name, {"size": 11}):
+        if self.order(operations.complete, process, 0, chosen.name, {"size": 11}):
             self.world.do_by_hand(chosen, undoes)
 
     @move(agent=st.sampled_from(["toy.alpha", "toy.beta", "toy.undoer"]))

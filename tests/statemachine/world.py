@@ -9,12 +9,12 @@ from django.db import transaction
 from tests.statemachine.services import Services
 from tests.statemachine.soundness import Soundness
 from workers import scheduler, supervisor
+from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions import registry
 from workers.models import Process, Step
 from workers.scheduler import claiming
 from workers.store.flow import holds
-from workers.store.operate import commands
 from workers.testing import Sent, Wire, always, frozen_clock, passes, scripted, wired
 from workers.testing.faults import Mishap
 from workers.wire import dispatch
@@ -124,7 +124,7 @@ class World:
         for kind, name in sorted(holds.current()):
             holds.lift(kind, name, actor="operator:ann", reason="the end")
         for process in Process.objects.exclude(paused_at=None).filter(finished_at=None):
-            commands.resume(process.pk, actor="operator:ann", reason="the end")
+            operations.resume(process.pk, actor="operator:ann", reason="the end")
         self.wire.run_until_settled(self.clock)
         self.soundness.swept()
         self.soundness.polled()

@@ -2,10 +2,10 @@
 
 import pytest
 
+from workers.client import operations
 from workers.client.submission import submit
 from workers.exceptions import Permanent, Refused
 from workers.models import Process, Step
-from workers.store.operate import commands
 from workers.testing import (
     Clock,
     Wire,
@@ -117,7 +117,7 @@ def test_another_order_is_refused(wire: Wire, clock: Clock, order: list[str | se
 
 def test_a_cancelled_process_is_undone(wire: Wire, clock: Clock) -> None:
     process = submit("toy_undoable", subject="Toy 1", input={})
-    commands.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="not wanted")
+    operations.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="not wanted")
     wire.run_until_idle()
 
     assert_undone(process, order=[])

@@ -8,11 +8,11 @@ from django.test import override_settings
 from tests.testing_kit.conftest import NOON
 from tests.toyflow import agents as toy
 from workers import scheduler, supervisor
+from workers.client import operations
 from workers.client.submission import submit
 from workers.exceptions import Permanent, Transient, Unavailable
 from workers.models import Flow, Journal, Process, Step
 from workers.scheduler import claiming
-from workers.store.operate import commands
 from workers.testing import (
     Clock,
     Wire,
@@ -206,7 +206,7 @@ def test_a_process_in_error_is_an_end(wire: Wire, clock: Clock) -> None:
 
     assert Process.objects.get(pk=process.pk).state == "error"
     assert [call.attempt for call in calls] == [1, 2, 3]
-    commands.resubmit(process.pk, actor="operator:ann", reason="it is back")
+    operations.resubmit(process.pk, actor="operator:ann", reason="it is back")
     wire.run_until_settled(clock)
     assert_processed(process)
     assert_invariants()

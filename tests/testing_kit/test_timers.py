@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 
 from tests.testing_kit.conftest import NOON
+from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions.agent import Deferred
 from workers.exceptions import Unavailable
 from workers.models import Flow, Journal, Process
-from workers.store.operate import commands
 from workers.testing import Clock, Wire, always, assert_processed, assert_undone, scripted
 from workers.wire import dispatch
 
@@ -64,11 +64,11 @@ def test_a_paused_process_is_no_reason_to_let_time_pass(wire: Wire, clock: Clock
     process = submit("toy_line", subject="Toy 1", input={})
     with scripted({"toy.alpha": [Unavailable("http_503", "busy", retry_after=3600)]}):
         wire.run_until_idle()
-    commands.pause(process.pk, actor="operator:ann", reason="wait")
+    operations.pause(process.pk, actor="operator:ann", reason="wait")
 
     wire.run_until_settled(clock)
 
     assert clock.now == NOON + timedelta(seconds=5)
-    commands.resume(process.pk, actor="operator:ann", reason="go on")
+    operations.resume(process.pk, actor="operator:ann", reason="go on")
     wire.run_until_settled(clock)
     assert_processed(process)

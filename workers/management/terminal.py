@@ -2,17 +2,22 @@
 
 import argparse
 import getpass
+import json
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 
 from workers.exceptions import BadText
 from workers.rules.masks import MAIL
 from workers.runtime import storable_text
 from workers.runtime.visible_text import visible
 from workers.states import PEOPLE
+from workers.store.db import dialect
 from workers.wire import dispatch
 
 #: Time for the broker to take a command's wake-ups; after it they are left to the poll.
@@ -93,6 +98,34 @@ def mail_address(text: str) -> str:
     if not MAIL.fullmatch(text.strip()):
         raise argparse.ArgumentTypeError(f"EMAIL must be a mail address, got {text!r}.")
     return text.strip()
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Return an argument that is a JSON object; for argparse."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no JSON: {error}.") from None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError('it must be a JSON object, such as {"id": 7}.')
+    return value
+
+
+def instant(text: str) -> datetime:
+    """Return an argument that is an instant with its time zone, or ``now``; for argparse."""
+    if text == "now":
+        return dialect.read_clock()
+    try:
+        at = parse_datetime(text)
+    except ValueError:
+        at = None
+    if at is None:
+        raise argparse.ArgumentTypeError(
+            f"must be an instant, got {text!r}. Write it as 2026-11-21T09:30:00+00:00."
+        )
+    if timezone.is_naive(at):
+        raise argparse.ArgumentTypeError(f"{text} has no time zone. Add one, such as +00:00.")
+    return at
 
 
 class Teller:

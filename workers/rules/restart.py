@@ -16,19 +16,10 @@ from workers.states import CLOSED_STEP_STATES, ProcessState, StepState
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What beginning again would do: the steps that begin again, and the undo steps before that."""
+    """What beginning again does: the steps that begin again, and the undo steps before that."""
 
     steps: tuple[str, ...]
     undo: compensation.Plan
-
-
-def plan(locked: LockedProcess, name: str) -> Renewal:
-    """Return what beginning again from step ``name`` would do now; changes nothing.
-
-    Raises ``StateError`` as ``chosen`` does.
-    """
-    steps = chosen(locked, name)
-    return Renewal(tuple(step.name for step in steps), compensation.plan(locked, steps))
 
 
 def chosen(locked: LockedProcess, name: str) -> list[StepRow]:
@@ -52,7 +43,10 @@ def chosen(locked: LockedProcess, name: str) -> list[StepRow]:
 
 
 def begin(locked: LockedProcess, name: str, actor: str, reason: str) -> Renewal:
-    """Compensate back to step ``name``; the process then goes on from there by itself."""
+    """Compensate back to step ``name``; the process then goes on from there by itself.
+
+    Raises ``StateError`` as ``chosen`` does.
+    """
     steps = chosen(locked, name)
     compensation.void(locked, steps, actor)
     # Plan after voiding: a voided step may be in doubt from an earlier claim.

@@ -45,7 +45,7 @@ class Command(TerminalCommand):
         if action == "return":
             result = _return(order, options["reason"].strip())
         else:
-            result = process_actions.perform(action, order.process_id, f"Order {number}", options)
+            result = process_actions.perform(action, order.process_id, options)
         if as_json:
             self._print({"number": number, **result.facts})
         else:

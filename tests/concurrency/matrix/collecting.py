@@ -12,8 +12,13 @@ from tests.guard.syntax import tree_of
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Where verbs live: the store, and what makes a process and an alert by its means.
-PLACES = [*sorted((ROOT / "workers/store").rglob("*.py")), ROOT / "workers/client/submission.py"]
+PLACES = [
+    *sorted((ROOT / "workers/store").rglob("*.py")),
+    *(ROOT / f"workers/client/{name}.py" for name in ("operations", "submission")),
+]
 BLOCKS = {"around", "durable"}
+#: What carries out a command on a process: these are no verbs themselves.
+STEERING = {"move", "steer"}
 
 Functions = dict[str, ast.FunctionDef]
 
@@ -35,7 +40,7 @@ def moves() -> set[str]:
 
 def moves_of_steering() -> set[str]:
     """Return the operators' verbs that the store carries out, of one process and of a job's."""
-    files = ("workers/store/operate/commands.py", "workers/desk/rules/job_verbs.py")
+    files = ("workers/client/operations.py", "workers/desk/rules/job_verbs.py")
     return {
         node.attr
         for file in files
@@ -56,8 +61,18 @@ def _verbs(functions: Functions) -> Iterator[str]:
     for name, function in functions.items():
         called = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
         by_others = {one for one in writing if one.startswith("_")} & called
-        if not name.startswith("_") and (name in writing or by_others):
+        is_writing = name in writing or by_others or _is_steering(function)
+        if is_writing and not name.startswith("_") and name not in STEERING:
             yield name
+
+
+def _is_steering(function: ast.FunctionDef) -> bool:
+    return any(
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and (node.value.id, node.attr) in {("steering", verb) for verb in STEERING}
+        for node in ast.walk(function)
+    )
 
 
 def _has_block(function: ast.FunctionDef) -> bool:

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from tests.concurrency.matrix.order_scenes import at_work, in_error, submitted
 from tests.concurrency.matrix.scene import NOW, OPERATOR, Scene, ann, at
+from workers.client import operations
 from workers.client.submission import submit
 from workers.desk.models import Route
 from workers.desk.rules.minutes import begin
@@ -26,7 +27,6 @@ from workers.store import alert_resolution, leases, old_rows, prune_journals, si
 from workers.store.alerts import raise_alert
 from workers.store.db import dialect
 from workers.store.flow import flow_settings, holds
-from workers.store.operate import commands as steer
 from workers.store.operate import lost_commits, undo_requests
 
 YEARS = 3 * 366 * 86_400.0
@@ -89,7 +89,7 @@ def resubmitted() -> Scene:
     """A branch that had failed for good is to be tried again; its alert is open still."""
     scene = in_error()
     with at(2):
-        steer.resubmit(scene.process_id, nothing_happened=True, **OPERATOR)
+        operations.resubmit(scene.process_id, nothing_happened=True, **OPERATOR)
     return scene
 
 
@@ -105,7 +105,7 @@ def healed() -> Scene:
     """The incident of a branch that is tried again has no member any more."""
     scene = gathered()
     with at(2):
-        steer.resubmit(scene.process_id, nothing_happened=True, **OPERATOR)
+        operations.resubmit(scene.process_id, nothing_happened=True, **OPERATOR)
         alert_resolution.resolve_ended()
     return scene
 
@@ -185,7 +185,7 @@ def long_over() -> Scene:
         gauges.take()
         jobs.steer(_job(scene.process_id), "stop", actor="operator:ann")
         undo_requests.ask(scene.process_id, Act("cancel"), **OPERATOR)
-        steer.undo(scene.process_id, outcome="cancelled", **OPERATOR)
+        operations.undo(scene.process_id, outcome="cancelled", **OPERATOR)
         (sink,) = sinks.claim("queue", 1, 60)
         sinks.told([sinks.SinkProgress(sink, sink.last, is_final=True)])
         gone = submit("race", subject="Order 0", input={}).pk

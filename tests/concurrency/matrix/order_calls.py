@@ -8,7 +8,7 @@ from uuid import uuid4
 from tests.concurrency.matrix import desk_scenes, order_scenes
 from tests.concurrency.matrix.call import Call
 from tests.concurrency.matrix.scene import AGENTS, DEFERRAL, FAULT, NOW, OPERATOR, Scene
-from workers.client import submission
+from workers.client import operations, submission
 from workers.models import Step
 from workers.operate import persons
 from workers.protocol.faults import FaultRecord
@@ -17,7 +17,7 @@ from workers.rules.rows import NewProcess
 from workers.store.claims import claim_steps, dead_workers, release, unstarted
 from workers.store.expire import expire_claims
 from workers.store.locked import step_index
-from workers.store.operate import after_restore, commands, edit_input, erase, record_answers
+from workers.store.operate import after_restore, edit_input, erase, record_answers
 from workers.store.settle import filed_replies, settle_replies
 
 
@@ -181,35 +181,37 @@ CALLS: tuple[Call, ...] = (
         (desk_scenes.long_over,),
     ),
     Call(
-        "commands.resubmit",
-        _steer(commands.resubmit, about_step=False, nothing_happened=True),
+        "operations.resubmit",
+        _steer(operations.resubmit, about_step=False, nothing_happened=True),
         (order_scenes.in_error,),
     ),
     Call(
-        "commands.undo",
-        _steer(commands.undo, about_step=False, outcome="cancelled"),
+        "operations.undo",
+        _steer(operations.undo, about_step=False, outcome="cancelled"),
         (order_scenes.at_work, order_scenes.claimed),
     ),
     Call(
-        "commands.begin_again",
-        _steer(commands.begin_again),
+        "operations.begin_again",
+        _steer(operations.begin_again),
         (order_scenes.at_work, order_scenes.deferred),
     ),
-    Call("commands.pause", _steer(commands.pause, about_step=False), (order_scenes.submitted,)),
-    Call("commands.resume", _steer(commands.resume, about_step=False), (order_scenes.paused,)),
-    Call("commands.retry_now", _steer(commands.retry_now), (order_scenes.parked,)),
+    Call("operations.pause", _steer(operations.pause, about_step=False), (order_scenes.submitted,)),
+    Call("operations.resume", _steer(operations.resume, about_step=False), (order_scenes.paused,)),
+    Call("operations.retry", _steer(operations.retry), (order_scenes.parked,)),
     Call(
-        "commands.retime", _steer(commands.retime, 10), (order_scenes.claimed, order_scenes.expired)
+        "operations.retime",
+        _steer(operations.retime, 10),
+        (order_scenes.claimed, order_scenes.expired),
     ),
     Call(
-        "commands.complete",
-        _steer(commands.complete, {"n": 3}),
+        "operations.complete",
+        _steer(operations.complete, {"n": 3}),
         (order_scenes.claimed, order_scenes.in_error),
     ),
     Call(
-        "commands.redo",
-        _steer(commands.redo, may_happen_twice=True),
+        "operations.redo",
+        _steer(operations.redo, may_happen_twice=True),
         (order_scenes.left_out, order_scenes.ended_without),
     ),
-    Call("commands.skip", _steer(commands.skip), (order_scenes.in_error, order_scenes.parked)),
+    Call("operations.skip", _steer(operations.skip), (order_scenes.in_error, order_scenes.parked)),
 )

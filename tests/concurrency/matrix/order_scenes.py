@@ -16,6 +16,7 @@ from tests.concurrency.matrix.scene import (
     note,
     start,
 )
+from workers.client import operations
 from workers.client.submission import submit
 from workers.models import LiveStep, Step
 from workers.rules.rows import NewSink
@@ -23,7 +24,6 @@ from workers.store import sinks
 from workers.store.claims import claim_steps
 from workers.store.db import dialect
 from workers.store.expire import expire_claims
-from workers.store.operate import commands as steer
 from workers.store.settle import filed_replies, settle_replies
 
 
@@ -157,7 +157,7 @@ def left_out() -> Scene:
     """An operator has skipped one branch; the other is at work."""
     scene = in_error()
     with at(2):
-        steer.skip(scene.process_id, scene.step, **OPERATOR)
+        operations.skip(scene.process_id, scene.step, **OPERATOR)
     return scene
 
 
@@ -166,7 +166,7 @@ def ended_without() -> Scene:
     scene = last()
     with at(2):
         settle_replies.settle([scene.reply(fault=FAULT)], "scheduler")
-        steer.skip(scene.process_id, scene.step, **OPERATOR)
+        operations.skip(scene.process_id, scene.step, **OPERATOR)
     return scene
 
 
@@ -183,7 +183,7 @@ def past_deadline() -> Scene:
 def paused() -> Scene:
     scene = at_work()
     with at(3):
-        steer.pause(scene.process_id, **OPERATOR)
+        operations.pause(scene.process_id, **OPERATOR)
     return scene
 
 
@@ -191,7 +191,7 @@ def turned_round() -> Scene:
     """The order is being undone, and what was at work is yet to end."""
     scene = at_work()
     with at(3):
-        steer.undo(scene.process_id, outcome="cancelled", **OPERATOR)
+        operations.undo(scene.process_id, outcome="cancelled", **OPERATOR)
     return scene
 
 

@@ -56,8 +56,6 @@ STEP_EVENTS: dict[str, Text] = {
     "late_success": _("A success came after it was undone"),
     "asked_again": _("It is asked to undo once more"),
     "nobody_asked": _("Nobody was asked: the answer kept for it counts for nothing"),
-    "hurried": _("Tried again without waiting"),
-    "retimed": _("Its time was set"),
     "begins_again": _("Begins again, with a new idempotency key"),
     "restored": _("Its claim was void after the database was restored"),
     "outcome_unknown": _("Nobody knows whether it happened, and it must not be repeated"),
@@ -76,10 +74,7 @@ PROCESS_EVENTS: dict[str, Text] = {
     "compensating": _("Compensating: what was done is being undone"),
     "compensated": _("Undone"),
     "cancelled": _("Cancelled"),
-    "paused": _("Paused by an operator"),
-    "unpaused": _("Resumed by an operator"),
     "resumed": _("Goes on: the last step in error was dealt with"),
-    "input_edited": _("Its input was changed"),
     "undo_asked": _("A second person was asked to approve an act"),
     "undo_approved": _("A second person approved an act"),
     "undo_declined": _("The request for approval was declined"),
@@ -110,7 +105,6 @@ PROCESS_EVENTS: dict[str, Text] = {
     "exported": _("A list was downloaded as a file"),
     "pruned_by_hand": _("Old records were pruned by hand"),
     "personal_shown": _("Its personal data were shown to an operator"),
-    "erased": _("Its personal data were erased"),
     "person_erased": _("What was kept of a person was erased"),
     "person_exported": _("What is kept of a person was exported"),
     "pruned": _("Its earlier journal was pruned"),
@@ -118,8 +112,9 @@ PROCESS_EVENTS: dict[str, Text] = {
 
 
 def register_events(events: Mapping[str, Text]) -> None:
-    """Register sentences for an app's own acts, which it journals with ``record_act``."""
+    """Register sentences for what people do: verbs declare them, apps with their own acts."""
     PROCESS_EVENTS.update(events)
+    TONES.update(dict.fromkeys(events, "person"))
 
 
 #: Sentences for the answers of a person.
@@ -158,11 +153,6 @@ TONES: dict[str, str] = {
     "done_by_hand": "bad",
     "condition_failed": "bad",
     "deadline_passed": "bad",
-    "paused": "person",
-    "unpaused": "person",
-    "hurried": "person",
-    "retimed": "person",
-    "input_edited": "person",
     "undo_asked": "person",
     "undo_approved": "person",
     "undo_declined": "person",
@@ -177,7 +167,6 @@ TONES: dict[str, str] = {
     "job_resumed": "person",
     "job_stopped": "person",
     "personal_shown": "person",
-    "erased": "person",
     "person_erased": "person",
     "person_exported": "person",
     "exported": "person",
@@ -199,7 +188,8 @@ def event(name: str, *, of_step: bool, by_hand: bool = False) -> str:
     """Return an event as a sentence; one without a sentence, by its name."""
     if by_hand and name in BY_HAND:
         return str(BY_HAND[name])
-    text = (STEP_EVENTS if of_step else PROCESS_EVENTS).get(name)
+    # What a person does to a step has its sentence where it is declared, for steps as well.
+    text = (STEP_EVENTS.get(name) if of_step else None) or PROCESS_EVENTS.get(name)
     return str(text or name.replace("_", " ").capitalize())
 
 

@@ -15,7 +15,7 @@ from workers.runtime.json_text import encode_document
 from workers.states import FINAL_PROCESS_STATES
 from workers.store.db import dialect
 from workers.store.locked import load
-from workers.store.operate import commands, two_persons
+from workers.store.operate import steering, two_persons
 
 #: Stands for a path that the input does not have.
 _MISSING = object()
@@ -41,7 +41,7 @@ def edit_input(
     storable_text.check_all(actor=actor, reason=reason)
     amounts = two_persons.worth([process_id], actor)
     with durable("edit_input.edit_input"):
-        locked = commands.lock(process_id, sequence, now)
+        locked = steering.lock(process_id, sequence, now)
         edit = plan(locked, changes)
         two_persons.refuse_alone(locked, list(edit.changed), actor, amounts)
         carry_out(locked, edit, actor, reason)

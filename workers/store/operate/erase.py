@@ -19,7 +19,7 @@ from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.states import FINAL_PROCESS_STATES
 from workers.store.locked import load
-from workers.store.operate import commands, two_persons
+from workers.store.operate import steering, two_persons
 
 #: What agents answer, whose paths may be those of the input.
 _ANSWERS = ("reply", "deferral", "early", "result")
@@ -54,7 +54,7 @@ def erase(
     storable_text.check_all(actor=actor, reason=reason)
     amounts = two_persons.worth([process_id], actor)
     with refused_where_forbidden(), durable("erase.erase"):
-        locked = commands.lock(process_id, sequence, now)
+        locked = steering.lock(process_id, sequence, now)
         paths = plan(locked)
         two_persons.refuse_alone(locked, paths, actor, amounts)
         if carry_out(locked, actor, reason) != reason:
@@ -78,7 +78,7 @@ def preview(process_id: int, *, actor: str) -> list[str]:
     """Return what ``erase`` would erase now, as paths; raise as it would.  Changes nothing."""
     amounts = two_persons.worth([process_id], actor)
     with transaction.atomic():
-        locked = commands.lock(process_id, None, None)
+        locked = steering.lock(process_id, None, None)
         paths = plan(locked)
         two_persons.refuse_alone(locked, paths, actor, amounts)
     return paths

@@ -11,7 +11,7 @@ from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.store.db import dialect
 from workers.store.locked import load
-from workers.store.operate import commands, two_persons
+from workers.store.operate import steering, two_persons
 from workers.store.settle.carry_on import carry_on
 
 #: The error for a token whose key no step has any more.
@@ -38,7 +38,7 @@ def answer(
     storable_text.check("actor", actor)
     amounts = two_persons.worth([process_id], actor)
     with durable("record_answers.answer"):
-        locked = commands.lock(process_id, sequence, now)
+        locked = steering.lock(process_id, sequence, now)
         step = locked.named(step_name)
         if key is not None and step.idempotency_key != key:
             raise BadToken(OVER)
@@ -61,7 +61,7 @@ def report_progress(
 ) -> bool:
     """Record the progress of deferred work.  False: the step does not wait for it."""
     with durable("record_answers.report_progress"):
-        locked = commands.lock(process_id, None, now)
+        locked = steering.lock(process_id, None, now)
         step = next((row for row in locked.steps if row.name == step_name), None)
         if step is None or step.idempotency_key != key:
             raise BadToken(OVER)

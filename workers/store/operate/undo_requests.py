@@ -24,7 +24,7 @@ from workers.states import UndoRequestState
 from workers.store import alerts, journal
 from workers.store.db import dialect
 from workers.store.locked import load
-from workers.store.operate import commands, edit_input, erase
+from workers.store.operate import edit_input, erase, steering
 from workers.store.operate.two_persons import worth
 from workers.store.settle.carry_on import carry_on
 
@@ -59,7 +59,7 @@ def ask(
     storable_text.check_all(actor=actor, reason=reason)
     amount = worth([process_id], actor).get(process_id)
     with durable("undo_requests.ask"):
-        locked = commands.lock(process_id, sequence, now)
+        locked = steering.lock(process_id, sequence, now)
         at = dialect.read_clock(now)
         current = locked.process.sequence
         _close_earlier(locked, actor, at)
@@ -133,7 +133,7 @@ def _lock(request_id: int, now: datetime | None) -> tuple[LockedProcess, UndoReq
     process_id = UndoRequest.objects.filter(pk=request_id).values_list("process", flat=True).first()
     if process_id is None:
         raise refused("no_undo_request", request=request_id)
-    locked = commands.lock(process_id, None, now)
+    locked = steering.lock(process_id, None, now)
     # Read it under the lock: it may have been decided during the wait.
     request = UndoRequest.objects.filter(pk=request_id).first()
     if request is None:

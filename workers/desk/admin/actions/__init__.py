@@ -1,9 +1,11 @@
-"""What operators do to one process: each verb has a page with a preview and a form.
+"""What operators do to one process: each verb is declared in one file, for pages and terminal.
 
 ``action.py`` defines verbs, ``page.py`` shows one and carries it out, ``available.py`` finds those
-that are possible now, ``dry_run.py`` tries them out.  The rules are the engine's.
+that are possible now, ``dry_run.py`` tries them out.  ``workers.desk.management.process_actions``
+carries them out at a terminal.  The rules are the engine's.
 """
 
+from workers.desk.admin import wording
 from workers.desk.admin.actions.action import Verb
 from workers.desk.admin.actions.answering import Answer
 from workers.desk.admin.actions.completing import Complete, Skip
@@ -35,5 +37,8 @@ VERBS: tuple[Verb, ...] = (
     Erase(),
 )
 BY_NAME: dict[str, Verb] = {verb.name: verb for verb in VERBS}
+
+for _verb in VERBS:
+    wording.register_events(_verb.events)
 
 __all__ = ["BY_NAME", "VERBS", "Verb"]

@@ -1,7 +1,8 @@
 """A verb: one thing that an operator may do to a process or to one of its steps."""
 
+import argparse
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -61,11 +62,22 @@ class Preview:
     sections: tuple[Section, ...] = ()
     #: On the button; empty for the verb's own text.
     button: str = ""
+    #: The same for programs.
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def saying(cls, sentence: str, *sections: Section) -> "Preview":
+    def saying(cls, sentence: str, *sections: Section, **facts: Any) -> "Preview":
         """Make a preview without empty sections."""
-        return cls(sentence, tuple(section for section in sections if section.items))
+        filled = tuple(section for section in sections if section.items)
+        return cls(sentence, filled, facts=facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a verb did: a message to the operator, and the facts for programs."""
+
+    message: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 class ReasonForm(forms.Form):
@@ -99,7 +111,11 @@ class VerbForm(ReasonForm):
 
 
 class Verb:
-    """One verb: its URL, its permission, its preview, and the engine's verb behind it."""
+    """One verb: its URL, permission, preview, options, words, and the engine's verb behind it.
+
+    Everything that a page, the terminal, the journal's readers and a request for approval know of
+    a verb is declared here, once.
+    """
 
     #: In its URL.
     name: ClassVar[str]
@@ -115,10 +131,32 @@ class Verb:
     template: ClassVar[str] = "admin/workers/verb.html"
     #: It undoes or ends something.
     is_grave: ClassVar[bool] = False
+    #: Its name at a terminal, if that is not ``name`` with hyphens.
+    command: ClassVar[str] = ""
+    #: Sentences for the journal's events that only this verb writes, by event.
+    events: ClassVar[Mapping[str, Text]] = {}
 
     @property
     def is_of_step(self) -> bool:
         return "<str:step>" in self.address
+
+    @property
+    def at_terminal(self) -> str:
+        return self.command or self.name.replace("_", "-")
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add what the verb asks at a terminal, beside the step and the reason."""
+
+    def data_of(self, target: Target, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a form would ask, beside the reason, from the options of a terminal.
+
+        Raises ``CommandError`` if one is missing.
+        """
+        return {}
+
+    def params(self, target: Target, actor: str, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a request for approval keeps of the form's data, beside the reason."""
+        return {}
 
     def permissions_for(self, target: Target) -> tuple[str, ...]:
         """Return all the permissions that this verb needs, with their app labels."""
@@ -140,10 +178,11 @@ class Verb:
             return str(error)
         return ""
 
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
-        """Carry the verb out with the form's data; return the message to the operator.
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
+        """Carry the verb out with the form's data.
 
-        Raises ``StateError``, and changes nothing, if the store refuses.
+        Raises ``StateError``, and changes nothing, if the store refuses, or if it takes two
+        persons.
         """
         raise NotImplementedError
 
@@ -172,3 +211,8 @@ def read(process_id: int, is_shown: Callable[[Process], bool]) -> Target:
 def message_about(target: Target, text: str) -> str:
     """Return a message about a target: its subject, then ``text``."""
     return _("%(subject)s: %(text)s") % {"subject": target.process.subject, "text": text}
+
+
+def outcome_about(target: Target, text: str, **facts: Any) -> Outcome:
+    """Return the outcome of a verb on a target, as ``message_about`` says it."""
+    return Outcome(message_about(target, text), facts)

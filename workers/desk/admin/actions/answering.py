@@ -1,18 +1,28 @@
 """Answering a step that waits for a person: yes or no, in the words of its agent."""
 
+import argparse
 from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.client import answers
 from workers.desk.admin.actions import second_person
-from workers.desk.admin.actions.action import Preview, Target, Verb, VerbForm, message_about
+from workers.desk.admin.actions.action import (
+    Outcome,
+    Preview,
+    Target,
+    Verb,
+    VerbForm,
+    outcome_about,
+)
 from workers.desk.admin.panel import pretty
 from workers.exceptions import Fault, Refused, StateError
 from workers.models import Sink
+from workers.rules.external_answers import Outcome as TakenAs
 from workers.rules.overdue_answers import ANSWER_STEP, permission_to_answer
 from workers.runtime.timestamps import moment
 from workers.states import PEOPLE
@@ -79,30 +89,48 @@ class Answer(Verb):
             sentence += " " + until % {"at": moment(target.step.complete_by, target.now)}
         return second_person.preview(sentence, target.rehearsal.stage(), [target.step_name])
 
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
-        self.check(target)
-        assert target.step is not None
-        comment = data["reason"]
-        names = answers.labels(target.step.agent)
-        answer: dict[str, Any] | Fault = Refused("declined", comment)
-        text = _("%(step)s: “%(no)s”; what was done is being undone.")
-        if data["decision"] == APPROVE:
-            username = actor.removeprefix(PEOPLE)
-            answer = {"approved": True, "by": username, "comment": comment}
-            text = _("%(step)s: “%(yes)s”.")
-
-        def act() -> str:
-            answers.by_person(
-                target.process.pk,
-                target.step_name,
-                answer,
-                actor=actor,
-                sequence=data["sequence"],
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        decision = parser.add_mutually_exclusive_group()
+        for flag, value, text in (("--approve", APPROVE, "yes"), ("--decline", DECLINE, "no")):
+            decision.add_argument(
+                flag,
+                dest="decision",
+                action="store_const",
+                const=value,
+                help=f"answer: say {text}",
             )
-            return message_about(target, text % {"step": target.step_name, **names._asdict()})
 
-        params = {"body": answers.body_of(answer)}
-        return second_person.act_or_ask(self.name, act, target, actor, data, params=params)
+    def data_of(self, target: Target, options: Mapping[str, Any]) -> dict[str, Any]:
+        if options["decision"] is None:
+            raise CommandError("Say what the answer is, with --approve or --decline.")
+        return {"decision": options["decision"], "result": options["result"]}
+
+    def params(self, target: Target, actor: str, data: Mapping[str, Any]) -> dict[str, Any]:
+        return {"body": answers.body_of(_answer(actor, data))}
+
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
+        assert target.step is not None
+        name = target.step.name
+        outcome = answers.by_person(
+            target.process.pk,
+            name,
+            _answer(actor, data),
+            actor=actor,
+            sequence=data["sequence"],
+        )
+        declined = data["decision"] == DECLINE
+        if outcome == TakenAs.REPEATED:
+            text = _("%(step)s was answered so before; nothing was changed.")
+        elif outcome == TakenAs.KEPT:
+            text = _("%(step)s: “%(answer)s”, kept until it asks.")
+        elif declined:
+            text = _("%(step)s: “%(answer)s”; what was done is being undone.")
+        else:
+            text = _("%(step)s: “%(answer)s”.")
+        labels = answers.labels(target.step.agent)
+        params = {"step": name, "answer": labels.no if declined else labels.yes}
+        facts = {"answered": name, "declined": declined, "outcome": str(outcome)}
+        return outcome_about(target, text % params, **facts)
 
     def beside(self, target: Target, form: forms.Form) -> dict[str, Any]:
         assert target.step is not None
@@ -110,3 +138,11 @@ class Answer(Verb):
             "input": pretty(target.mask.value(target.process.input)),
             "labels": answers.labels(target.step.agent),
         }
+
+
+def _answer(actor: str, data: Mapping[str, Any]) -> dict[str, Any] | Fault:
+    comment = data["reason"]
+    if data["decision"] == DECLINE:
+        return Refused("declined", comment)
+    username = actor.removeprefix(PEOPLE)
+    return {"approved": True, "by": username, "comment": comment, **data.get("result", {})}

@@ -1,5 +1,7 @@
 """Ending a step by hand: a person did it, or the process goes on without it."""
 
+import argparse
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -10,15 +12,17 @@ from workers.client import operations
 from workers.definitions.effects import Effect
 from workers.desk.admin.actions import second_person
 from workers.desk.admin.actions.action import (
+    Outcome,
     Preview,
     Section,
     Target,
     Verb,
     VerbForm,
-    message_about,
+    outcome_about,
 )
 from workers.desk.admin.actions.dry_run import NOBODY
 from workers.exceptions import MessageError
+from workers.management.terminal import json_object
 from workers.protocol.messages import storable
 from workers.rules import operator_commands, overdue_answers
 
@@ -90,16 +94,21 @@ class Complete(Ending):
             Section(_("Mind"), (doubt,) if step.is_in_doubt else ()),
         )
 
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
-        result = data.pop("result")
-
-        def act() -> str:
-            operations.complete(target.process.pk, target.step_name, result, actor=actor, **data)
-            return message_about(target, _("%(step)s is done.") % {"step": target.step_name})
-
-        return second_person.act_or_ask(
-            self.name, act, target, actor, data, params={"result": result}
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--result", type=json_object, default={}, help="complete, answer: a JSON object"
         )
+
+    def data_of(self, target: Target, options: Mapping[str, Any]) -> dict[str, Any]:
+        return {"result": options["result"]}
+
+    def params(self, target: Target, actor: str, data: Mapping[str, Any]) -> dict[str, Any]:
+        return {"result": data["result"]}
+
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
+        name, result = target.step_name, data.pop("result")
+        operations.complete(target.process.pk, name, result, actor=actor, **data)
+        return outcome_about(target, _("%(step)s is done.") % {"step": name}, completed=name)
 
 
 class Skip(Ending):
@@ -133,9 +142,7 @@ class Skip(Ending):
             Section(_("Mind"), (doubt,) if step.may_have_effect else ()),
         )
 
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
-        def act() -> str:
-            operations.skip(target.process.pk, target.step_name, actor=actor, **data)
-            return message_about(target, _("%(step)s was skipped.") % {"step": target.step_name})
-
-        return second_person.act_or_ask(self.name, act, target, actor, data)
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
+        name = target.step_name
+        operations.skip(target.process.pk, name, actor=actor, **data)
+        return outcome_about(target, _("%(step)s was skipped.") % {"step": name}, skipped=name)

@@ -1,8 +1,10 @@
 """Editing the input of a process: a field for each editable path, then the diff."""
 
+import argparse
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.utils.translation import gettext as _
@@ -10,7 +12,14 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.client import operations
 from workers.desk.admin.actions import second_person
-from workers.desk.admin.actions.action import Preview, Target, Verb, VerbForm, message_about
+from workers.desk.admin.actions.action import (
+    Outcome,
+    Preview,
+    Target,
+    Verb,
+    VerbForm,
+    outcome_about,
+)
 from workers.exceptions import StateError
 from workers.states import FINAL_PROCESS_STATES
 from workers.store.operate import edit_input
@@ -111,6 +120,8 @@ class EditInput(Verb):
     address = "input/"
     form = InputForm
     template = "admin/workers/edit_input.html"
+    command = "edit"
+    events: ClassVar = {"input_edited": lazy("Its input was changed")}
 
     def check(self, target: Target) -> None:
         process = target.process
@@ -135,13 +146,37 @@ class EditInput(Verb):
         form.hide()
         return {"diff": form.diff()}
 
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
-        def act() -> str:
-            paths = operations.edit_input(target.process.pk, actor=actor, **data)
-            return message_about(target, _("changed: %(paths)s.") % {"paths": ", ".join(paths)})
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--set",
+            dest="changes",
+            action="append",
+            type=_change_of,
+            default=[],
+            metavar="PATH=VALUE",
+            help="edit: a value of the input; VALUE is JSON, or else text",
+        )
 
-        params = {"changes": data["changes"]}
-        return second_person.act_or_ask(self.name, act, target, actor, data, params=params)
+    def data_of(self, target: Target, options: Mapping[str, Any]) -> dict[str, Any]:
+        return {"changes": dict(options["changes"])}
+
+    def params(self, target: Target, actor: str, data: Mapping[str, Any]) -> dict[str, Any]:
+        return {"changes": data["changes"]}
+
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
+        changed = operations.edit_input(target.process.pk, actor=actor, **data)
+        text = _("changed: %(paths)s.") % {"paths": ", ".join(changed)}
+        return outcome_about(target, text, changed=changed)
+
+
+def _change_of(text: str) -> tuple[str, Any]:
+    path, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} says no value. Write PATH=VALUE.")
+    try:
+        return path, json.loads(value)
+    except ValueError:
+        return path, value
 
 
 def paths_of(target: Target) -> list[str]:

@@ -1,13 +1,20 @@
 """Erasing the personal data of a process that has ended."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.client import operations
 from workers.desk.admin.actions import second_person
-from workers.desk.admin.actions.action import Preview, Section, Target, Verb, message_about
+from workers.desk.admin.actions.action import (
+    Outcome,
+    Preview,
+    Section,
+    Target,
+    Verb,
+    outcome_about,
+)
 from workers.store.operate import erase as erasing
 
 
@@ -18,6 +25,7 @@ class Erase(Verb):
     permission = "erase_process"
     address = "erase/"
     is_grave = True
+    events: ClassVar = {"erased": lazy("Its personal data were erased")}
 
     def check(self, target: Target) -> None:
         erasing.plan(target.rehearsal.stage())
@@ -29,11 +37,9 @@ class Erase(Verb):
             "These parts of the input become ***, and so do their values in results, journal, "
             "notes and the application's own rows. Nobody can bring them back."
         )
-        return second_person.preview(sentence, stage, paths, Section(_("Erased"), tuple(paths)))
+        erased = Section(_("Erased"), tuple(paths))
+        return second_person.preview(sentence, stage, paths, erased, erased=paths)
 
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
-        def act() -> str:
-            operations.erase(target.process.pk, actor=actor, **data)
-            return message_about(target, _("its personal data are erased."))
-
-        return second_person.act_or_ask(self.name, act, target, actor, data)
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
+        paths = operations.erase(target.process.pk, actor=actor, **data)
+        return outcome_about(target, _("its personal data are erased."), erased=paths)

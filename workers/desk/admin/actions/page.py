@@ -13,7 +13,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
 from workers.desk.admin import showing
-from workers.desk.admin.actions import places
+from workers.desk.admin.actions import places, second_person
 from workers.desk.admin.actions.action import Target, Verb, VerbForm, read
 from workers.desk.admin.actions.places import Place
 from workers.desk.admin.lists import LiveMedia
@@ -57,13 +57,14 @@ def answer(
     if request.method != "POST":
         return _page(request, verb, target, place)
     form = verb.form(target, request.POST)
-    if not form.is_valid() or not form.is_confirmed:
-        # Report an outdated page before the errors of its form.
-        why_not = form.moved() or verb.refusal(target)
+    is_ready = form.is_valid() and form.is_confirmed
+    # Report an outdated page before the errors of its form.
+    why_not = form.moved() or verb.refusal(target)
+    if why_not or not is_ready:
         status = 409 if why_not else 400 if form.errors else 200
         return _page(request, verb, target, place, form, status=status, refusal=why_not)
     try:
-        message = verb.perform(target, actor(request), dict(form.cleaned_data))
+        message = second_person.act_or_ask(verb, target, actor(request), form.cleaned_data)
     except StateError as refusal:
         # Show the process, and its sequence, as they are now.
         target = _target(request, process_id, step)

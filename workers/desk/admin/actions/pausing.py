@@ -1,12 +1,19 @@
 """Pausing and resuming a process."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.client import operations
-from workers.desk.admin.actions.action import Preview, Section, Target, Verb, message_about
+from workers.desk.admin.actions.action import (
+    Outcome,
+    Preview,
+    Section,
+    Target,
+    Verb,
+    outcome_about,
+)
 from workers.desk.admin.actions.dry_run import NOBODY
 from workers.rules import operator_commands
 from workers.states import StepState
@@ -18,6 +25,7 @@ class Pause(Verb):
     button = lazy("Pause it")
     permission = "pause_process"
     address = "pause/"
+    events: ClassVar = {"paused": lazy("Paused by an operator")}
 
     def preview(self, target: Target) -> Preview:
         stage = target.rehearsal.stage()
@@ -29,9 +37,9 @@ class Pause(Verb):
         busy = [step.name for step in stage.steps if step.state == StepState.PROCESSING]
         return Preview.saying(sentence, Section(_("In flight: goes on to its end"), tuple(busy)))
 
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
         operations.pause(target.process.pk, actor=actor, **data)
-        return message_about(target, _("paused."))
+        return outcome_about(target, _("paused."), paused=True)
 
 
 class Resume(Verb):
@@ -40,6 +48,7 @@ class Resume(Verb):
     button = lazy("Resume it")
     permission = "pause_process"
     address = "resume/"
+    events: ClassVar = {"unpaused": lazy("Resumed by an operator")}
 
     def preview(self, target: Target) -> Preview:
         stage = target.rehearsal.stage()
@@ -50,6 +59,6 @@ class Resume(Verb):
         ready = [step.name for step in stage.steps if step.state == StepState.PENDING]
         return Preview.saying(sentence, Section(_("Pending"), tuple(ready)))
 
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
         operations.resume(target.process.pk, actor=actor, **data)
-        return message_about(target, _("resumed."))
+        return outcome_about(target, _("resumed."), paused=False)

@@ -1,5 +1,6 @@
 """Doing a skipped step again once the cause of its failure is fixed."""
 
+import argparse
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,12 +12,13 @@ from workers.client import operations
 from workers.desk.admin import badges
 from workers.desk.admin.actions import second_person
 from workers.desk.admin.actions.action import (
+    Outcome,
     Preview,
     Section,
     Target,
     Verb,
     VerbForm,
-    message_about,
+    outcome_about,
 )
 from workers.desk.admin.actions.dry_run import NOBODY
 from workers.rules import operator_commands
@@ -77,9 +79,17 @@ class Redo(Verb):
             Section(_("Mind"), tuple(text for text, applies in mind if applies)),
         )
 
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
-        def act() -> str:
-            operations.redo(target.process.pk, target.step_name, actor=actor, **data)
-            return message_about(target, _("%(step)s is done again.") % {"step": target.step_name})
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--may-happen-twice",
+            action="store_true",
+            help="redo: accept that a step with an unknown outcome may happen twice",
+        )
 
-        return second_person.act_or_ask(self.name, act, target, actor, data)
+    def data_of(self, target: Target, options: Mapping[str, Any]) -> dict[str, Any]:
+        return {"may_happen_twice": options["may_happen_twice"]}
+
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
+        name = target.step_name
+        operations.redo(target.process.pk, name, actor=actor, **data)
+        return outcome_about(target, _("%(step)s is done again.") % {"step": name}, redone=name)

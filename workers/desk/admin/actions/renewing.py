@@ -8,7 +8,14 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.client import operations
 from workers.definitions.sentences import in_words, say_names
 from workers.desk.admin.actions import second_person, undoing
-from workers.desk.admin.actions.action import Preview, Section, Target, Verb, message_about
+from workers.desk.admin.actions.action import (
+    Outcome,
+    Preview,
+    Section,
+    Target,
+    Verb,
+    outcome_about,
+)
 from workers.desk.admin.actions.dry_run import NOBODY
 from workers.rules import restart
 from workers.rules.approved_acts import of_plan
@@ -38,14 +45,11 @@ class BeginAgain(Verb):
             of_plan(plan.undo),
             *undoing.sections(stage, plan.undo),
             Section(_("Begin again"), plan.steps, is_ordered=True),
+            steps=list(plan.steps),
+            **undoing.facts(plan.undo),
         )
 
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
-        return second_person.act_or_ask(
-            self.name, lambda: self._begin_again(target, actor, data), target, actor, data
-        )
-
-    def _begin_again(self, target: Target, actor: str, data: dict[str, Any]) -> str:
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
         plan = operations.begin_again(target.process.pk, target.step_name, actor=actor, **data)
-        steps = in_words(say_names(plan.steps))
-        return message_about(target, _("begins again: %(steps)s.") % {"steps": steps})
+        text = _("begins again: %(steps)s.") % {"steps": in_words(say_names(plan.steps))}
+        return outcome_about(target, text, steps=list(plan.steps), **undoing.facts(plan.undo))

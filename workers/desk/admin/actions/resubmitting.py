@@ -1,5 +1,6 @@
 """Giving the steps in error their attempts back."""
 
+import argparse
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,14 @@ from workers.client import operations
 from workers.definitions.sentences import in_words, say_names
 from workers.desk.admin import badges
 from workers.desk.admin.actions import second_person
-from workers.desk.admin.actions.action import Preview, Section, Target, Verb, VerbForm
+from workers.desk.admin.actions.action import (
+    Outcome,
+    Preview,
+    Section,
+    Target,
+    Verb,
+    VerbForm,
+)
 from workers.desk.admin.actions.dry_run import NOBODY, Rehearsal
 from workers.models import Step
 from workers.rules import operator_commands
@@ -62,14 +70,21 @@ class Resubmit(Verb):
         again = Section(_("Tried again"), tuple(_retry_text(step) for step in steps))
         return second_person.preview(sentence, stage, doubtful, again)
 
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
-        def act() -> str:
-            steps = operations.resubmit(target.process.pk, actor=actor, **data)
-            text = _("%(subject)s was resubmitted: %(steps)s.")
-            names = in_words(say_names(steps))
-            return text % {"subject": target.process.subject, "steps": names}
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--nothing-happened",
+            action="store_true",
+            help="resubmit: you found out that a step in doubt had no effect",
+        )
 
-        return second_person.act_or_ask(self.name, act, target, actor, data)
+    def data_of(self, target: Target, options: Mapping[str, Any]) -> dict[str, Any]:
+        return {"nothing_happened": options["nothing_happened"]}
+
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
+        steps = operations.resubmit(target.process.pk, actor=actor, **data)
+        text = _("%(subject)s was resubmitted: %(steps)s.")
+        params = {"subject": target.process.subject, "steps": in_words(say_names(steps))}
+        return Outcome(text % params, {"resubmitted": steps})
 
 
 def _retry_text(step: Step) -> str:

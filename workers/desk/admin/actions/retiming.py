@@ -1,13 +1,22 @@
 """Giving a step more time, or less."""
 
-from typing import Any
+import argparse
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.client import operations
-from workers.desk.admin.actions.action import Preview, Target, Verb, VerbForm, message_about
+from workers.desk.admin.actions.action import (
+    Outcome,
+    Preview,
+    Target,
+    Verb,
+    VerbForm,
+    outcome_about,
+)
 from workers.desk.admin.actions.dry_run import NOBODY
 from workers.exceptions import StateError
 from workers.models import Step
@@ -15,7 +24,7 @@ from workers.rules import operator_commands
 from workers.runtime import timestamps
 from workers.runtime.failpoints import durable
 from workers.states import FINAL_PROCESS_STATES
-from workers.store.operate import commands
+from workers.store.operate import steering
 
 
 class RetimeForm(VerbForm):
@@ -60,6 +69,7 @@ class Retime(Verb):
     permission = "extend_step"
     address = "steps/<str:step>/retime/"
     form = RetimeForm
+    events: ClassVar = {"retimed": lazy("Its time was set")}
 
     def preview(self, target: Target) -> Preview:
         step = target.step
@@ -80,19 +90,26 @@ class Retime(Verb):
         )
         return Preview(text % {"step": step.name, "seconds": step.timeout_seconds})
 
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
-        self.preview(target)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--seconds", type=int, default=0, help="retime: the time the step has")
+
+    def data_of(self, target: Target, options: Mapping[str, Any]) -> dict[str, Any]:
+        assert target.step is not None
+        return {"seconds": options["seconds"], "seen": _time_of(target.step)}
+
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
         seen_time, seconds = data.pop("seen"), data.pop("seconds")
+        name = target.step_name
         with durable("retiming.perform"):
             # The process's lock keeps others out between this check and the change.
-            commands.lock(target.process.pk, data["sequence"], None)
-            step = Step.objects.get(process=target.process, name=target.step_name)
+            steering.lock(target.process.pk, data["sequence"], None)
+            step = Step.objects.get(process=target.process, name=name)
             if _time_of(step) != seen_time:
                 why = _("The time of %(step)s has been set since the page was opened. Look again.")
-                raise StateError(why % {"step": step.name})
-            operations.retime(target.process.pk, step.name, seconds, actor=actor, **data)
-        text = _("%(step)s has %(seconds)d s now.") % {"step": step.name, "seconds": seconds}
-        return message_about(target, text)
+                raise StateError(why % {"step": name})
+            operations.retime(target.process.pk, name, seconds, actor=actor, **data)
+        text = _("%(step)s has %(seconds)d s now.") % {"step": name, "seconds": seconds}
+        return outcome_about(target, text, retimed=name, seconds=seconds)
 
 
 def _time_of(step: Step) -> str:

@@ -1,13 +1,20 @@
 """Trying a step again at once, without the remainder of its backoff, delay or rest."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.client import operations
 from workers.desk.admin import badges
-from workers.desk.admin.actions.action import Preview, Section, Target, Verb, message_about
+from workers.desk.admin.actions.action import (
+    Outcome,
+    Preview,
+    Section,
+    Target,
+    Verb,
+    outcome_about,
+)
 from workers.desk.admin.actions.dry_run import NOBODY
 from workers.rules import operator_commands
 from workers.runtime import timestamps
@@ -19,6 +26,7 @@ class Retry(Verb):
     button = lazy("Try it now")
     permission = "retry_step"
     address = "steps/<str:step>/retry/"
+    events: ClassVar = {"hurried": lazy("Tried again without waiting")}
 
     def preview(self, target: Target) -> Preview:
         operator_commands.retry_now(target.rehearsal.stage(), target.step_name, NOBODY, "")
@@ -35,6 +43,7 @@ class Retry(Verb):
         fault = badges.fault_text(target.step.fault)
         return Preview.saying(sentence, Section(_("It waits because"), (fault,) if fault else ()))
 
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
-        operations.retry(target.process.pk, target.step_name, actor=actor, **data)
-        return message_about(target, _("%(step)s is tried now.") % {"step": target.step_name})
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
+        name = target.step_name
+        operations.retry(target.process.pk, name, actor=actor, **data)
+        return outcome_about(target, _("%(step)s is tried now.") % {"step": name}, retried=name)

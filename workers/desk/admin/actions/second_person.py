@@ -1,13 +1,13 @@
 """Verbs that need two persons: the page says so, and asks for approval instead of acting."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from workers.client import operations
-from workers.desk.admin.actions.action import Preview, Section, Target, message_about
+from workers.desk.admin.actions.action import Preview, Section, Target, Verb, message_about
 from workers.exceptions import StateError
 from workers.rules.approved_acts import Act
 from workers.rules.transitions import LockedProcess
@@ -17,12 +17,12 @@ from workers.store.operate import two_persons
 
 
 def preview(
-    sentence: str, stage: LockedProcess, moves: Collection[str], *sections: Section
+    sentence: str, stage: LockedProcess, moves: Collection[str], *sections: Section, **facts: Any
 ) -> Preview:
     """Return the preview of a verb with ``moves``; if it needs two persons, it only asks."""
     why = _why(stage, moves)
     second = Section(_("Takes a second person"), (why,) if why else ())
-    view = Preview.saying(sentence, second, *sections)
+    view = Preview.saying(sentence, second, *sections, **facts)
     return replace(view, button=_("Ask a second person")) if why else view
 
 
@@ -40,27 +40,16 @@ def _why(stage: LockedProcess, moves: Collection[str]) -> str:
     return ""
 
 
-def act_or_ask(
-    verb: str,
-    act: Callable[[], str],
-    target: Target,
-    actor: str,
-    data: dict[str, Any],
-    *,
-    params: dict[str, Any] | None = None,
-) -> str:
-    """Act, or ask for approval if that takes two persons; return the message to the operator.
-
-    ``params`` are the parameters of the verb beside those that every form has.
-    """
+def act_or_ask(verb: Verb, target: Target, actor: str, data: Mapping[str, Any]) -> str:
+    """Act, or ask for approval if that takes two persons; return the message to the operator."""
     try:
-        return act()
+        return verb.perform(target, actor, dict(data)).message
     except StateError as refusal:
         if refusal.code not in NEEDS_ANOTHER:
             raise
     request = operations.ask_for_approval(
         target.process.pk,
-        Act(verb, target.step.name if target.step else "", params or {}),
+        Act(verb.name, target.step.name if target.step else "", verb.params(target, actor, data)),
         actor=actor,
         reason=data["reason"],
         sequence=data["sequence"],

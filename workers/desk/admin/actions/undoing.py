@@ -9,7 +9,14 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.client import operations
 from workers.definitions.sentences import in_words, say_names
 from workers.desk.admin.actions import second_person
-from workers.desk.admin.actions.action import Preview, Section, Target, Verb, message_about
+from workers.desk.admin.actions.action import (
+    Outcome,
+    Preview,
+    Section,
+    Target,
+    Verb,
+    outcome_about,
+)
 from workers.desk.admin.actions.dry_run import NOBODY
 from workers.rules import compensation
 from workers.rules.approved_acts import of_plan
@@ -29,28 +36,23 @@ class _Undo(Verb):
         stage = target.rehearsal.stage()
         plan = compensation.begin(stage, self.outcome, NOBODY, "")
         moves = of_plan(plan)
-        return second_person.preview(self.sentence(target), stage, moves, *sections(stage, plan))
+        return second_person.preview(
+            self.sentence(target), stage, moves, *sections(stage, plan), **facts(plan)
+        )
 
     def sentence(self, target: Target) -> str:
         raise NotImplementedError
 
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> str:
-        return second_person.act_or_ask(
-            self.name, lambda: self._undo(target, actor, data), target, actor, data
-        )
-
-    def _undo(self, target: Target, actor: str, data: dict[str, Any]) -> str:
-        plan = operations.undo(
-            target.process.pk,
-            outcome=self.outcome,
-            actor=actor,
-            reason=data["reason"],
-            sequence=data["sequence"],
-        )
+    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
+        plan = operations.undo(target.process.pk, outcome=self.outcome, actor=actor, **data)
         names = in_words(say_names([undo.name for undo in plan.undo]))
-        if not names:
-            return message_about(target, _("stopped; nothing had to be undone."))
-        return message_about(target, _("being undone: %(steps)s.") % {"steps": names})
+        text = _("stopped; nothing had to be undone.")
+        if names:
+            text = _("being undone: %(steps)s.") % {"steps": names}
+        if plan.lasting:
+            lasting = _("Nothing undoes %(steps)s: the effect stays.")
+            text = f"{text} {lasting % {'steps': in_words(say_names(plan.lasting))}}"
+        return outcome_about(target, text, **facts(plan))
 
 
 class Cancel(_Undo):
@@ -81,6 +83,11 @@ class Compensate(_Undo):
             "%(subject)s stops here, what it did is undone, and it ends as compensated: "
             "it could not be finished."
         ) % {"subject": target.process.subject}
+
+
+def facts(plan: compensation.Plan) -> dict[str, Any]:
+    """Return what undoing entails, for programs."""
+    return {"undo": [undo.name for undo in plan.undo], "lasting": list(plan.lasting)}
 
 
 def sections(stage: LockedProcess, plan: compensation.Plan) -> Iterable[Section]:

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from workers.client.submission import submit
 from workers.desk.management import process_actions, process_report, showing
 from workers.exceptions import SASError
-from workers.management.terminal import TerminalCommand, actor
+from workers.management.terminal import TerminalCommand, actor, json_object
 from workers.models import Process
 from workers.states import ProcessState
 
@@ -28,7 +28,7 @@ class Command(TerminalCommand):
         submitting = actions.add_parser("submit", help="run a workflow once")
         submitting.add_argument("workflow")
         submitting.add_argument("--subject", required=True, help="what it is about, for people")
-        submitting.add_argument("--input", default="{}", help="a JSON object")
+        submitting.add_argument("--input", type=json_object, default={}, help="a JSON object")
         on_process = [actions.add_parser(name) for name in ("show", *process_actions.VERBS)]
         for subparser in on_process:
             subparser.add_argument("process", type=int, help="the id of the process")
@@ -73,8 +73,7 @@ def _list(workflow: str, state: str | None, limit: int) -> process_actions.Actio
     )
 
 
-def _submit(workflow: str, subject: str, text: str) -> process_actions.ActionResult:
-    document = process_actions.json_object("--input", text)
+def _submit(workflow: str, subject: str, document: dict[str, Any]) -> process_actions.ActionResult:
     try:
         row = submit(workflow, subject=subject, input=document, actor=actor())
     except (SASError, ValueError, TypeError) as refusal:
@@ -89,7 +88,7 @@ def _perform(action: str, options: dict[str, Any]) -> process_actions.ActionResu
     if action == "show":
         result = _show(row, options)
     else:
-        result = process_actions.perform(action, row.pk, row.subject, options)
+        result = process_actions.perform(action, row.pk, options)
     facts = {"process": row.pk, "subject": row.subject, **result.facts}
     return process_actions.ActionResult(result.lines, facts)
 

@@ -1,0 +1,78 @@
+"""One transaction for each command on a process, with its journal row.
+
+``sequence`` is the process's sequence number as the operator saw it.  A command raises
+``StateError``, changing nothing, if the process has moved since, if its state forbids the command,
+or if there is no such process; so of two clicks only one takes effect.  An actor or a reason that
+cannot be stored raises ``BadText``.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from workers.rules.refusals import refused
+from workers.rules.transitions import LockedProcess
+from workers.runtime import storable_text
+from workers.runtime.failpoints import durable
+from workers.store.locked import load
+from workers.store.operate import two_persons
+from workers.store.settle.carry_on import carry_on
+
+T = TypeVar("T")
+
+LARGEST_KEY = 2**63 - 1
+
+
+def move(
+    process_id: int,
+    verb: Callable[[LockedProcess], tuple[T, Sequence[str]]],
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None,
+    now: datetime | None,
+) -> T:
+    """Run a verb that returns its outcome and the names of what it moves.
+
+    Refused to an operator alone if what moves takes two persons (``undo_requests``).
+    """
+    amounts = two_persons.worth([process_id], actor)
+
+    def act(locked: LockedProcess) -> T:
+        outcome, moves = verb(locked)
+        two_persons.refuse_alone(locked, moves, actor, amounts)
+        return outcome
+
+    return steer(process_id, act, actor=actor, reason=reason, sequence=sequence, now=now)
+
+
+@load.again_when_lost
+def steer(
+    process_id: int,
+    verb: Callable[[LockedProcess], T],
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None,
+    now: datetime | None,
+) -> T:
+    """Run a verb; return its outcome."""
+    storable_text.check_all(actor=actor, reason=reason)
+    with durable("steering.steer"):
+        locked = lock(process_id, sequence, now)
+        outcome = verb(locked)
+        # Branches that became ready meanwhile go on as well; the poll claims them.
+        carry_on([locked], actor, now, claim=False)
+    return outcome
+
+
+def lock(process_id: int, sequence: int | None, now: datetime | None) -> LockedProcess:
+    """Lock one process; raise ``StateError`` if it is missing or has moved since ``sequence``."""
+    # No key is outside these bounds, and a query with a larger one would fail.
+    processes = load.lock([process_id], now) if 0 < process_id <= LARGEST_KEY else []
+    if not processes:
+        raise refused("no_process", process=process_id)
+    (locked,) = processes
+    if sequence is not None and locked.process.sequence != sequence:
+        raise refused("moved", subject=locked.process.subject)
+    return locked
