@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from html import unescape
 from io import StringIO
 from typing import Any
@@ -53,6 +54,13 @@ CASES = {
     "retry": Case("steps/two/retry/", "retry_step", toys.resting, "hurried"),
     "retime": Case(
         "steps/two/retime/", "extend_step", toys.resting, "retimed", {"seconds": 60, "seen": "30"}
+    ),
+    "postpone": Case(
+        "steps/two/postpone/",
+        "extend_step",
+        toys.resting,
+        "postponed",
+        {"until": f"{date.today() + timedelta(days=30)}T09:00"},
     ),
     "complete": Case(
         "steps/then/complete/", "complete_step", toys.failed, "processed", {"result": '{"id": 1}'}

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -28,6 +28,7 @@ pytestmark = pytest.mark.django_db
 BAD = {"NUL": "a\x00b", "high surrogate": "\ud800", "low surrogate": "a\udcffb"}
 Verb = Callable[..., Any]
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+TOMORROW = datetime.now(UTC) + timedelta(days=1)
 
 
 @pytest.fixture
@@ -82,6 +83,7 @@ VERBS: dict[str, Verb] = {
     "skip": lambda pk, **word: operations.skip(pk, "one", **word),
     "redo": lambda pk, **word: operations.redo(pk, "one", **word),
     "retime": lambda pk, **word: operations.retime(pk, "one", 5, **word),
+    "postpone": lambda pk, **word: operations.postpone(pk, "one", TOMORROW, **word),
     "begin again": lambda pk, **word: operations.begin_again(pk, "one", **word),
     "complete": lambda pk, **word: operations.complete(pk, "one", {}, **word),
     "ask to undo": lambda pk, **word: undo_requests.ask(pk, Act("cancel"), **word),

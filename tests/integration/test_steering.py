@@ -94,6 +94,49 @@ def test_what_does_not_wait_to_be_tried_again_is_not_hurried(name: str) -> None:
     assert rows() == before
 
 
+class TestPostponing:
+    def test_it_is_begun_then_and_not_before(self) -> None:
+        process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
+        later = NOW + timedelta(hours=2)
+        operations.postpone(process.pk, "one", later, actor="ann", reason="stocktaking", now=NOW)
+
+        assert claim(later - timedelta(seconds=1)) == []
+        (taken,) = claim(later)
+        assert taken.step_id == only(process, "one").pk
+        entry = Journal.objects.get(event="postponed")
+        assert (entry.actor, entry.detail["reason"]) == ("ann", "stocktaking")
+        assert entry.detail["not_before"] == [NOW.isoformat(), later.isoformat()]
+
+    def test_the_time_it_waits_is_not_its_own(self) -> None:
+        process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
+        began, due = NOW - timedelta(minutes=1), NOW + timedelta(minutes=5)
+        Step.objects.filter(process=process, name="one").update(began_at=began, not_before=due)
+
+        later = NOW + timedelta(hours=2)
+        operations.postpone(process.pk, "one", later, actor="ann", reason="", now=NOW)
+
+        step = only(process, "one")
+        assert (step.began_at, step.not_before) == (began + (later - due), later)
+
+    @pytest.mark.parametrize(
+        ("name", "minutes", "says"),
+        [
+            ("two", 5, "only a pending step"),
+            ("three", 5, "no step 'three'"),
+            ("one", 0, f"waits until {NOW:%Y-%m-%d %H:%M:%S} UTC already"),
+            ("one", -1, "a time from now to"),
+            ("one", 366 * 24 * 60 + 1, "a time from now to"),
+        ],
+    )
+    def test_what_cannot_be_postponed_says_why(self, name: str, minutes: int, says: str) -> None:
+        process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
+        before = rows()
+        until = NOW + timedelta(minutes=minutes)
+        with pytest.raises(StateError, match=says):
+            operations.postpone(process.pk, name, until, actor="ann", reason="", now=NOW)
+        assert rows() == before
+
+
 class TestRetiming:
     """A shorter time acts at once; a longer one at the next claim, or by claiming anew."""
 

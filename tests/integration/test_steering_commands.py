@@ -109,6 +109,16 @@ def test_a_step_is_retimed_and_tried_again(wire: Wire) -> None:
     assert wire.states(found)["one"] == "processed"
 
 
+def test_a_step_is_postponed(wire: Wire) -> None:
+    found = submit("toy_line", subject="Toy 1", input={})
+    until = timezone.now().replace(microsecond=0) + timedelta(hours=2)
+    words = ("postpone", found.pk, "--step", "one", "--reason", "stocktaking")
+    said = process(*words, "--until", until.isoformat())
+    assert said == f"Toy 1: one waits until {until:%Y-%m-%d %H:%M:%S} UTC.\n"
+    assert only(found, "one").not_before == until
+    assert f"→ {until:%H:%M:%S} UTC" in process("show", found.pk)
+
+
 @pytest.mark.parametrize("decline", [True, False])
 def test_a_step_that_waits_is_answered(wire: Wire, decline: bool) -> None:
     toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
@@ -198,6 +208,8 @@ def test_an_answer_that_nobody_waits_for_is_refused(wire: Wire, state: str, says
         ),
         (("complete", "--step", "left", "--result", "{", "--reason", "x"), "no JSON"),
         (("complete", "--step", "left", "--result", "[]", "--reason", "x"), "JSON object"),
+        (("postpone", "--step", "left", "--reason", "x"), "with --until"),
+        (("postpone", "--step", "left", "--reason", "x", "--until", "9"), "Write it as"),
         (("edit", "--set", "gift", "--reason", "x"), "PATH=VALUE"),
         (("edit", "--set", "gift=true", "--reason", "x"), "may not be changed"),
         (("retry", "--step", "left", "--reason", "x"), "not waiting"),

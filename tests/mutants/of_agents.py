@@ -7,6 +7,7 @@ _RELAY = "tests/reporting/test_relay.py"
 _RELAY_FAILURES = "tests/reporting/test_relay_failures.py"
 _GUARDS = "tests/integration/test_guards.py"
 _SANDBOX = "tests/sandbox/test_effects.py"
+_STEERING = "tests/integration/test_steering.py"
 _SUBMISSION = "tests/integration/test_submission.py"
 
 MUTANTS = (
@@ -118,6 +119,22 @@ MUTANTS = (
         "Of two times that were set at once the first is lost.",
         ("tests/concurrency/test_operators.py",),
         POSTGRESQL,
+    ),
+    Mutant(
+        "only what waits to be called is postponed",
+        "workers/rules/operator_commands.py",
+        "if step.state != StepState.PENDING or locked.process.state in FINAL_PROCESS_STATES:",
+        "if False:",
+        "A step under way is given a time that nothing looks at.",
+        (_STEERING,),
+    ),
+    Mutant(
+        "a step that is postponed loses no time of its own",
+        "workers/rules/operator_commands.py",
+        "    step.leave_out(until - max(planned or locked.now, locked.now))\n",
+        "",
+        "What is postponed for longer than its time allows fails at its next failure.",
+        (_STEERING,),
     ),
     Mutant(
         "cursor check of sinks",

@@ -224,11 +224,13 @@ PAGES = [
             "python manage.py order resume": a_paused_order,
             "python manage.py order retry": an_order("waiting for a carrier"),
             "python manage.py order retime": an_order("waiting for a carrier"),
+            "python manage.py order postpone": an_order("waiting for a carrier"),
             "python manage.py order complete": an_order("waiting for a carrier"),
             "python manage.py order skip": an_order("waiting to send its mail"),
             "python manage.py order edit": an_order("waiting for a review"),
             "python manage.py order return": an_order("processed"),
         },
+        replace={"2026-12-01T09:00:00+00:00": (datetime.now(UTC) + timedelta(days=1)).isoformat()},
     ),
     Page(
         "docs/how-to/submit-by-http.md",

@@ -5,6 +5,7 @@ it.  ``self.world`` has the wire, the clock, the services and the processes.
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import wraps
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.statemachine.world import World
 from workers.client import callbacks, operations
 from workers.exceptions import StateError, Transient
 from workers.models import Alert, Journal, Process, Step
+from workers.store.db import dialect
 from workers.store.flow import holds
 from workers.testing import delays, doubles, drops, overtakes, refuses, takes_and_refuses
 from workers.wire import dispatch
@@ -267,6 +269,12 @@ class Engine(RuleBasedStateMachine):
     def retime(self, place: int, step: int, seconds: int) -> None:
         process = self.world.process(place)
         self.order(operations.retime, process, 0, self.world.step(process, step).name, seconds)
+
+    @move(place=places, step=places, seconds=st.sampled_from([1, 10, 300]))
+    def postpone(self, place: int, step: int, seconds: int) -> None:
+        process = self.world.process(place)
+        until = dialect.read_clock() + timedelta(seconds=seconds)
+        self.order(operations.postpone, process, 0, self.world.step(process, step).name, until)
 
     @move(place=places, step=places)
     def skip(self, place: int, step: int) -> None:

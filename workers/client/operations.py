@@ -186,6 +186,27 @@ def retry(
     )
 
 
+def postpone(
+    process_id: int,
+    step: str,
+    until: datetime,
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> None:
+    """Have a pending step wait until an instant."""
+    steering.steer(
+        process_id,
+        lambda locked: operator_commands.postpone(locked, step, until, actor, reason),
+        actor=actor,
+        reason=reason,
+        sequence=sequence,
+        now=now,
+    )
+
+
 @_waking
 def retime(
     process_id: int,

@@ -4,8 +4,10 @@ Each command is journalled with its actor and reason, and raises ``StateError``,
 if the state forbids it.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
+
+from django.utils.translation import gettext as _
 
 from workers.definitions.checked_values import TIMEOUT_SECONDS
 from workers.definitions.effects import is_doubtful
@@ -17,6 +19,7 @@ from workers.rules.on_failure import is_unjudged
 from workers.rules.refusals import refused
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
+from workers.runtime import timestamps
 from workers.states import FINAL_PROCESS_STATES, LIVE_STEP_STATES, ProcessState, StepState
 
 #: Bounds of a step's timeout in seconds; longer work defers.
@@ -204,6 +207,34 @@ def retry_now(locked: LockedProcess, name: str, actor: str, reason: str) -> None
     locked.touch(step)
     planned, step.not_before = step.not_before, locked.now
     _note(locked, step, "hurried", actor, reason, not_before=[planned.isoformat(), None])
+
+
+def postpone(locked: LockedProcess, name: str, until: datetime, actor: str, reason: str) -> None:
+    """Have a pending step wait until ``until``; its counts stay, and the time is not its own."""
+    step = refuse_to_postpone(locked, name)
+    if until == step.not_before:
+        text = _("Step %(step)s waits until %(until)s already.")
+        raise StateError(text % {"step": name, "until": timestamps.full(until)})
+    latest = locked.now + timedelta(seconds=LONGEST_DEFERRAL)
+    if not locked.now < until <= latest:
+        text = _("A step is postponed to a time from now to %(latest)s, got %(until)s.")
+        raise StateError(
+            text % {"latest": timestamps.full(latest), "until": timestamps.full(until)}
+        )
+    locked.touch(step)
+    planned, step.not_before = step.not_before, until
+    step.leave_out(until - max(planned or locked.now, locked.now))
+    change = [planned and planned.isoformat(), until.isoformat()]
+    _note(locked, step, "postponed", actor, reason, not_before=change)
+
+
+def refuse_to_postpone(locked: LockedProcess, name: str) -> StepRow:
+    """Return the step, or raise ``StateError`` if it waits for no call."""
+    step = locked.named(name)
+    if step.state != StepState.PENDING or locked.process.state in FINAL_PROCESS_STATES:
+        text = _("Step %(step)s is %(state)s: only a pending step can be postponed.")
+        raise StateError(text % {"step": name, "state": step.state})
+    return step
 
 
 def resting(locked: LockedProcess) -> list[str]:

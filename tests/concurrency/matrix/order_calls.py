@@ -199,6 +199,11 @@ CALLS: tuple[Call, ...] = (
     Call("operations.resume", _steer(operations.resume, about_step=False), (order_scenes.paused,)),
     Call("operations.retry", _steer(operations.retry), (order_scenes.parked,)),
     Call(
+        "operations.postpone",
+        _steer(operations.postpone, NOW + timedelta(hours=1)),
+        (order_scenes.submitted, order_scenes.parked),
+    ),
+    Call(
         "operations.retime",
         _steer(operations.retime, 10),
         (order_scenes.claimed, order_scenes.expired),

@@ -12,6 +12,7 @@ from workers.desk.admin.actions.completing import Complete, Skip
 from workers.desk.admin.actions.editing import EditInput
 from workers.desk.admin.actions.erasing import Erase
 from workers.desk.admin.actions.pausing import Pause, Resume
+from workers.desk.admin.actions.postponing import Postpone
 from workers.desk.admin.actions.redoing import Redo
 from workers.desk.admin.actions.renewing import BeginAgain
 from workers.desk.admin.actions.resubmitting import Resubmit
@@ -29,6 +30,7 @@ VERBS: tuple[Verb, ...] = (
     Pause(),
     EditInput(),
     Retime(),
+    Postpone(),
     Complete(),
     Skip(),
     BeginAgain(),
