@@ -389,7 +389,7 @@ def test_what_is_known_of_a_late_duty_stands_on_its_page(viewer: Client) -> None
     html = text(viewer, page(Incident.objects.get()))
     assert "No worker performs the periodic duties: sweep" in html
     assert "no live worker reads sas.supervisor, where 3 messages wait" in html
-    assert "Beat lives: start a worker that reads that queue" in html
+    assert "Beat is running: start a worker that reads that queue" in html
     assert "Start Celery Beat" not in html
     assert "Next: nothing until you act." in html
 

@@ -375,7 +375,7 @@ def test_a_timer_that_meets_no_database_says_so_in_a_line(
     [
         (0, None, "is Celery Beat running", "busy"),
         (3, None, "no live worker reads sas.supervisor, where 3 messages wait", "Beat"),
-        (0, 3, "A worker is at it", "Beat"),
+        (0, 3, "A worker is running it", "Beat"),
         (0, 1, "is Celery Beat running", "at it"),
         (None, None, "The broker does not answer", "Beat"),
     ],

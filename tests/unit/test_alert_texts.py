@@ -60,8 +60,8 @@ def test_a_missing_reason_is_said_to_be_missing() -> None:
 def test_sentences_are_said_in_the_order_in_which_they_are_named() -> None:
     params = {"says": ["late", "stuck", "watched"], "duty": "sweep", "seconds": 9, "seen_at": AT}
     assert alert_text("duty_overdue", params, "") == (
-        "The sweep was overdue at 2026-03-01 12:00:00 UTC: last done 9 s before. A worker is at it"
-        " and has not done: is the database slow? Noticed by `manage.py sas watch`."
+        "The sweep was overdue at 2026-03-01 12:00:00 UTC: last done 9 s before. A worker is"
+        " running it and has not finished: is the database slow? Noticed by `manage.py sas watch`."
     )
 
 
@@ -85,7 +85,7 @@ def test_instants_are_told_in_the_reader_s_time_zone() -> None:
 
 def test_a_problem_of_a_delivery_is_put_into_words_where_it_stands() -> None:
     params = {"route": 3, "problem": {"code": "answered", "params": {"status": 503}}}
-    assert "be told of incidents: answered 503. Fix it" in alert_text(
+    assert "be notified of incidents: answered 503. Fix it" in alert_text(
         "route_undeliverable", params, ""
     )
 

@@ -249,7 +249,7 @@ LATE, UNDONE = "Periodic duties are late: sweep", "No worker performs the period
     ("says", "title", "remedy", "next_act"),
     [
         (["late", "unasked", "triggered"], LATE, "Start Celery Beat,", "a worker"),
-        (["late", "unread", "watched"], UNDONE, "Beat lives:", ""),
+        (["late", "unread", "watched"], UNDONE, "Beat is running:", ""),
         (["late", "stuck", "watched"], UNDONE, "Look at the database.", ""),
         (["never", "watched"], UNDONE, "Start the workers", ""),
         (["ahead", "triggered"], LATE, "Look at the time service", "a worker"),

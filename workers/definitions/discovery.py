@@ -47,7 +47,7 @@ def _import(config: AppConfig, name: str) -> WorkflowError | None:
     except Exception as error:  # noqa: BLE001 (a module may fail in any way)
         refusal = WorkflowError(
             f"App {config.label}: {module} cannot be imported: {in_a_line(error)}"
-            f"{_where(config, error)}. Mend it: the engine imports it to find workflows and agents."
+            f"{_where(config, error)}. Fix it: the engine imports it to find workflows and agents."
         )
         refusal.__cause__ = error
         return refusal

@@ -100,8 +100,8 @@ for _kind in (
         Severity.URGENT,
         _("Successes of %(step)s of %(workflow)s came after their undo"),
         _(
-            "Look at the service whether it has given back what it did late. Undo it by hand where "
-            "nothing undoes it."
+            "Check with the service whether it has reversed what it did late. Undo it by hand"
+            " where nothing undoes it."
         ),
         goes_on=_("the undo is asked once more under its key, where there is one"),
         message={
@@ -184,13 +184,15 @@ for _kind in (
             "unasked": _(
                 "Start Celery Beat, or enable the periodic task; and start workers if none runs."
             ),
-            "unread": _("Beat lives: start a worker that reads that queue, with -Q and its name."),
+            "unread": _(
+                "Beat is running: start a worker that reads that queue, with -Q and its name."
+            ),
             "busy": _(
-                "Beat and the workers live: give those that read that queue more processes"
+                "Beat and the workers are running: give those that read that queue more processes"
                 " (--concurrency), or start another one with -Q and its name."
             ),
             "raises": _(
-                "Mend what the exception names, such as a right that the login lacks, or report it"
+                "Fix what the exception names, such as a right that the login lacks, or report it"
                 " as a fault. Beat and the workers are up."
             ),
             "stuck": _("Look at the database."),
@@ -203,7 +205,7 @@ for _kind in (
         # `sas watch` triggers nothing: perhaps no worker listens.
         goes_on={"triggered": _("a worker triggers it each time it is late")},
         message={
-            "never": _("The %(duty)s was never done."),
+            "never": _("The %(duty)s has never run."),
             "ahead": _(
                 "The %(duty)s is dated %(seconds)s s in the future: the database's clock was set"
                 " back."
@@ -211,7 +213,7 @@ for _kind in (
             ),
             "late": _("The %(duty)s was overdue at %(seen_at)s: last done %(seconds)s s before."),
             "raises": _("The %(duty)s raises: %(error)s."),
-            "stuck": _("A worker is at it and has not done: is the database slow?"),
+            "stuck": _("A worker is running it and has not finished: is the database slow?"),
             "no_broker": _("The broker does not answer."),
             "unread": _(
                 "It was asked for, and no live worker reads %(queue)s, where %(waiting)s"
@@ -223,7 +225,7 @@ for _kind in (
                 " wait there."
             ),
             "unasked": _(
-                "Nobody has asked for it: is Celery Beat running, and its periodic task enabled?"
+                "Nothing has triggered it: is Celery Beat running, and its periodic task enabled?"
             ),
             "triggered": _("A worker has triggered it."),
             "watched": _("Noticed by `manage.py sas watch`."),
@@ -234,8 +236,8 @@ for _kind in (
         "breaker_open",
         IncidentKind.AGENT,
         Severity.URGENT,
-        _("The service of agent %(about)s is not reached"),
-        _("Look after the service. Steps wait and none fails."),
+        _("The service of agent %(about)s cannot be reached"),
+        _("Restore the service. Steps wait and none fails."),
         goes_on=_("a probe asks the service again each time the breaker's time is over"),
         message=_(
             "The service of agent %(agent)s has not been reached since %(opened_at)s: %(reason)s."
@@ -263,7 +265,7 @@ for _kind in (
         },
         _(
             "Start workers with the code that has it, and restart those that run older code. While"
-            " one live worker has it, nothing is told."
+            " one live worker has it, no alert is raised."
         ),
         goes_on=_("the steps wait in their turn, without a failure"),
         message={
@@ -304,12 +306,16 @@ for _kind in (
         "sink_undeliverable",
         IncidentKind.SUBMITTER,
         Severity.NOTICE,
-        _("%(about)s cannot be told of what was submitted"),
+        _("%(about)s cannot be notified of what was submitted"),
         _("Have its owner fix it, then have it told again."),
         message={
-            "owner": _("%(owner)s cannot be told of orders at the %(kind)s %(place)s: %(reason)s."),
-            "nobody": _("Somebody cannot be told of orders at the %(kind)s %(place)s: %(reason)s."),
-            "mend": _("Nothing waits for it. Once it is mended: manage.py sas sinks retry."),
+            "owner": _(
+                "%(owner)s cannot be notified of orders at the %(kind)s %(place)s: %(reason)s."
+            ),
+            "nobody": _(
+                "Somebody cannot be notified of orders at the %(kind)s %(place)s: %(reason)s."
+            ),
+            "mend": _("Nothing waits for it. Once it is fixed: manage.py sas sinks retry."),
         },
     ),
     AlertKind(
@@ -367,8 +373,7 @@ for _kind in (
         ),
         message=_(
             "The database was restored to %(since_at)s: %(steps)s steps of %(processes)s"
-            " processes are"
-            " in doubt. What was accepted later has to come again."
+            " processes are in doubt. What was accepted later must be submitted again."
         ),
     ),
 ):

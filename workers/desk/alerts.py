@@ -14,14 +14,14 @@ for _kind in (
         "route_undeliverable",
         IncidentKind.OTHER,
         Severity.URGENT,
-        _("Route %(about)s cannot be told of incidents"),
+        _("Route %(about)s cannot be notified of incidents"),
         _(
             "See its deliveries in the admin for what was answered, fix its address or its"
             " receiver, and have what was given up sent again."
         ),
         message=_(
-            "Route %(route)s cannot be told of incidents: %(reason)s. Fix it, then send a test from"
-            " its page in the admin."
+            "Route %(route)s cannot be notified of incidents: %(reason)s. Fix it, then send a test"
+            " from its page in the admin."
         ),
     ),
     AlertKind(

@@ -191,7 +191,7 @@ def make_pending(locked: LockedProcess, step: StepRow, actor: str) -> None:
 
 def _by_hand(forward: StepRow) -> str:
     text = f"{forward.name} was done by hand, so no service can undo it: undo it by hand, too"
-    beside = "; its service may have done it beside, so look there as well"
+    beside = "; its service may have done it as well, so look there as well"
     return text + (beside if forward.is_in_doubt else "")
 
 

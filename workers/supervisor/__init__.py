@@ -5,8 +5,9 @@ It knows no workflow, agent, policy or order.  Any number may run: a lease keeps
 and one that acts after its lease has ended does no harm, because each row is checked again under
 its lock.
 
-Recovery comes first and depends on nothing else.  Later duties, such as incidents, routes and
-figures, are registered by other packages (``store.duties``).
+Recovery depends on no other duty.  Only a look whether the database lost commits comes before it;
+later ones, such as incidents, routes and figures, are registered by other packages
+(``store.duties``).
 """
 
 import logging

@@ -19,7 +19,7 @@ class Command(TerminalCommand):
     help = (
         "Shows an order with its steps and journal, takes one back, or does to it what an "
         "operator can do in the admin: cancel when somebody no longer wants it, compensate when "
-        "it cannot be finished, resubmit when what was wrong is mended..."
+        "it cannot be finished, resubmit when what was wrong is fixed..."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

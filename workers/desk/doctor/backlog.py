@@ -179,7 +179,7 @@ def are_told() -> Iterable[Finding]:
                 given_up,
             ),
             _("Their owners do not know how their orders stand; the orders are not touched by it."),
-            _("`manage.py sas sinks list`, have them mended, then `manage.py sas sinks retry`."),
+            _("`manage.py sas sinks list`, have them fixed, then `manage.py sas sinks retry`."),
         )
     if due:
         yield warning(

@@ -96,7 +96,7 @@ def none_raises() -> Iterable[Finding]:
             ),
             _("What it is for is not done meanwhile. Beat and the workers are up."),
             _(
-                "Mend what the exception names, such as a right that the login lacks, or report"
+                "Fix what the exception names, such as a right that the login lacks, or report"
                 " it as a fault; the workers' log has the traceback."
             ),
         )

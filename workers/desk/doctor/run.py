@@ -67,7 +67,7 @@ def examine(probes: Iterable[Probe], *, seconds: float = PROBE_SECONDS) -> Itera
                     lack=lack,
                 ),
                 _("What they look at is unknown."),
-                _("Mend that, and ask again."),
+                _("Fix that, and ask again."),
             ),
         )
 
@@ -107,7 +107,7 @@ def _storable(finding: Finding) -> Finding:
         return Finding(level, *(changed(text, masked) for text in texts))
     except Exception as failure:  # noqa: BLE001 (a probe may be an application's)
         return error(
-            _("a finding cannot be told: %(failure)s", failure=in_a_line(failure, 300)),
+            _("a finding cannot be shown: %(failure)s", failure=in_a_line(failure, 300)),
             _("What it says is unknown."),
             _("Have the probe return Finding values with texts. Report this as a fault of it."),
         )

@@ -167,7 +167,7 @@ class Verb:
         raise NotImplementedError
 
     def check(self, target: Target) -> None:
-        """Raise ``StateError`` where ``preview`` would, for less: a page checks each step."""
+        """Raise ``StateError`` where ``preview`` would, more cheaply: a page checks each step."""
         self.preview(target)
 
     def refusal(self, target: Target) -> str:

@@ -108,7 +108,10 @@ class Retime(Verb):
                 why = _("The time of %(step)s has been set since the page was opened. Look again.")
                 raise StateError(why % {"step": name})
             operations.retime(target.process.pk, name, seconds, actor=actor, **data)
-        text = _("%(step)s has %(seconds)d s now.") % {"step": name, "seconds": seconds}
+        text = _("%(step)s has a time limit of %(seconds)d s now.") % {
+            "step": name,
+            "seconds": seconds,
+        }
         return outcome_about(target, text, retimed=name, seconds=seconds)
 
 
