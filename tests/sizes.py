@@ -28,7 +28,7 @@ class Part:
 #: Ceilings: lower one when its part has shrunk, and say in the commit why one is raised.
 PARTS = (
     Part("engine", "workers", ("workers/desk", "workers/testing"), lines=17_960, files=248),
-    Part("desk", "workers/desk", lines=16_650, files=203),
+    Part("desk", "workers/desk", lines=16_660, files=203),
     Part("test kit", "workers/testing", lines=1_050, files=12),
     Part("shop", "orders", lines=8_470, files=129),
     Part("wiring", "sasproject", lines=3_640, files=72),

@@ -84,7 +84,7 @@ def read(request: HttpRequest, current: Duties, marker: Marker) -> Needs:
     }
     allowed = {name: kind for name, (perm, kind) in kinds.items() if user.has_perm(perm)}
     # Deferrals name permissions of their own, so the steps themselves say who may answer.
-    by_name = piles.counted({**allowed, "answers": Kind(waiting.allowed(user), "started_at")})
+    by_name = piles.count({**allowed, "answers": Kind(waiting.allowed(user), "started_at")})
     answers, outages = by_name["answers"], by_name.get("outages")
     return Needs(
         now=current.now,

@@ -14,7 +14,7 @@ from workers.conf import sas
 from workers.desk.models import Delivery, Route
 from workers.desk.notify import incident_relay, ping
 from workers.desk.notify import incident_sender as incident
-from workers.desk.notify.incident_sender import IncidentLetter
+from workers.desk.notify.incident_sender import EncodedMessage
 from workers.desk.store import deliveries, delivery_plans, routes
 from workers.models import Alert, Incident, Journal
 from workers.notify.senders import http_post
@@ -39,11 +39,11 @@ def _failed_and_routes(wire: Wire) -> None:
 def _tell(problem: Callable[[], Undelivered] | None = None) -> Callable[[Wire, Clock], None]:
     """Sweep until everybody is told; the first message fares so, once in all processes."""
 
-    def send(letter: IncidentLetter) -> None:
+    def send(message: EncodedMessage) -> None:
         if problem is not None and is_first("undelivered"):
             raise problem()
         # A receiver knows a repetition by its id.
-        services().act(letter.id, letter.address)
+        services().act(message.id, message.address)
 
     def run(wire: Wire, clock: Clock) -> None:
         with patch.dict(incident.senders, mail=send):

@@ -161,7 +161,7 @@ def test_a_probe_with_several_errors_says_so(names: str, title: str, remedy: str
     incidents.collect()
     params, kind = Incident.objects.get().params, alert_kind("probe_failed")
     assert kind.title_with(params) == f"The doctor finds an error: {title}"
-    assert kind.known_with(params) == f"shop.press: {title}. because"
+    assert kind.newest_message(params) == f"shop.press: {title}. because"
     assert kind.remedy_with(params).startswith(remedy)
 
 

@@ -187,7 +187,7 @@ def test_the_command_lists_open_ones_for_programs(incident: Incident, ann: int) 
     assert {**only, "next": ""} == {
         "key": incident.key,
         "kind": "agent",
-        "title": "The service of agent a.b is not reached",
+        "title": "The service of agent a.b cannot be reached",
         "message": None,
         "state": "open",
         "members": 1,
@@ -198,7 +198,7 @@ def test_the_command_lists_open_ones_for_programs(incident: Incident, ann: int) 
 
 def test_the_command_lists_open_ones_for_people(incident: Incident) -> None:
     text = listed()
-    assert "The service of agent a.b is not reached" in text
+    assert "The service of agent a.b cannot be reached" in text
     assert text.endswith("1 incident.\n")
     Incident.objects.update(state="resolved", resolved_at=NOW)
     assert listed() == "0 incidents.\n"

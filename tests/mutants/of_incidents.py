@@ -303,7 +303,7 @@ MUTANTS = (
     Mutant(
         "what a route is told is noted under its lock",
         _PLANS,
-        "locked = routes.locked(Route.objects.filter(is_active=True))",
+        "rows = routes.lock_all(Route.objects.filter(is_active=True))",
         "locked = active",
         "Of two sweeps one fails, and whatever it had to do is not done.",
         (f"{_MEETING}::test_two_sweeps_tell_a_route_once",),

@@ -14,7 +14,7 @@ from workers.desk.models import Delivery
 from workers.desk.notify import incident_relay
 from workers.desk.notify import incident_sender as senders
 from workers.desk.notify.incident_relay import IncidentRelay
-from workers.desk.notify.incident_sender import IncidentLetter
+from workers.desk.notify.incident_sender import EncodedMessage
 from workers.desk.store import deliveries
 from workers.desk.store.delivery_plans import plan
 from workers.models import Alert
@@ -32,12 +32,12 @@ def clock() -> Any:
         yield clock
 
 
-def answers(monkeypatch: pytest.MonkeyPatch, kind: str, outcome: Any) -> list[IncidentLetter]:
+def answers(monkeypatch: pytest.MonkeyPatch, kind: str, outcome: Any) -> list[EncodedMessage]:
     """Have a kind of route answer so; return what it is sent."""
-    sent: list[IncidentLetter] = []
+    sent: list[EncodedMessage] = []
 
-    def send(letter: IncidentLetter) -> Any:
-        sent.append(letter)
+    def send(message: EncodedMessage) -> Any:
+        sent.append(message)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
@@ -55,7 +55,7 @@ def test_every_route_gets_its_message(wire: Wire, clock: Clock) -> None:
     assert IncidentRelay().run() == 2
     assert IncidentRelay().run() == 0
 
-    first, second = sorted(wire.told_of_incidents, key=lambda letter: letter.kind)
+    first, second = sorted(wire.told_of_incidents, key=lambda message: message.kind)
     assert (first.address, second.address) == ("ops@example.org", "https://hooks.example/secret")
     assert {row["state"] for row in rows()} == {"delivered"}
     assert {row["ended_at"] for row in rows()} == {NOW}
@@ -69,7 +69,7 @@ def test_the_sweep_notes_it_and_asks_for_a_relay(wire: Wire, clock: Clock) -> No
     wire.run_until_idle()
 
     # Nothing was raised: the sweep also finds that no member is left.
-    assert [letter.kind for letter in wire.told_of_incidents] == []
+    assert [message.kind for message in wire.told_of_incidents] == []
     Alert.objects.create(
         cause="duty_overdue:poll",
         code="duty_overdue",
@@ -79,7 +79,7 @@ def test_the_sweep_notes_it_and_asks_for_a_relay(wire: Wire, clock: Clock) -> No
     )
     supervisor.sweep()
     wire.run_until_idle()
-    assert [letter.subject for letter in wire.told_of_incidents] == [
+    assert [message.subject for message in wire.told_of_incidents] == [
         "New incident: Periodic duties are late: poll"
     ]
 
@@ -116,7 +116,7 @@ def test_a_failed_one_is_tried_again_later_under_the_same_id(
     assert len(sent) == 1
     clock.advance(seconds=6)
     IncidentRelay().run()
-    assert len({letter.id for letter in sent}) == 1
+    assert len({message.id for message in sent}) == 1
     assert len(sent) == 2
 
 
@@ -185,7 +185,7 @@ def test_the_end_does_not_overtake_the_beginning(
     assert IncidentRelay().run() == 0, "the first is not due again yet"
     clock.advance(seconds=6)
     assert IncidentRelay().run() == 2
-    assert [b'"trigger"' in letter.body for letter in wire.told_of_incidents] == [True, False]
+    assert [b'"trigger"' in message.body for message in wire.told_of_incidents] == [True, False]
 
 
 def test_a_route_that_hangs_holds_up_no_other(
@@ -199,7 +199,7 @@ def test_a_route_that_hangs_holds_up_no_other(
     others, lock = threading.Event(), threading.Lock()
     under_way: list[int] = [0, 0]
 
-    def hang(letter: IncidentLetter) -> None:
+    def hang(message: EncodedMessage) -> None:
         with lock:
             under_way[0] += 1
             under_way[1] = max(under_way)
@@ -208,8 +208,8 @@ def test_a_route_that_hangs_holds_up_no_other(
             under_way[0] -= 1
         raise Undelivered("no answer in time", is_away=True)
 
-    def tell(letter: IncidentLetter) -> None:
-        wire.told_of_incidents.append(letter)
+    def tell(message: EncodedMessage) -> None:
+        wire.told_of_incidents.append(message)
         if len(wire.told_of_incidents) == 10:
             others.set()
 

@@ -32,7 +32,7 @@ def test_150_orders_of_one_cause_are_one_mail_and_one_webhook_and_their_end_is_t
         assert Alert.objects.count() == MANY
         incident = Incident.objects.get()
         assert (incident.state, incident.members) == ("open", MANY)
-        assert sorted(letter.kind for letter in wire.told_of_incidents) == ["mail", "webhook"]
+        assert sorted(message.kind for message in wire.told_of_incidents) == ["mail", "webhook"]
 
         # Somebody takes it: nothing is repeated, however long that lasts.
         Incident.objects.update(state="acknowledged")
@@ -47,7 +47,7 @@ def test_150_orders_of_one_cause_are_one_mail_and_one_webhook_and_their_end_is_t
 
     incident.refresh_from_db()
     assert (incident.state, incident.members) == ("resolved", 0)
-    assert [letter.subject.partition(":")[0] for letter in wire.told_of_incidents[2:]] == [
+    assert [message.subject.partition(":")[0] for message in wire.told_of_incidents[2:]] == [
         "Resolved",
         "Resolved",
     ]

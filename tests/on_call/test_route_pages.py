@@ -198,12 +198,12 @@ def test_a_test_is_sent_and_its_answer_shown(
     keeper: Client, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = route("night", "slack")
-    monkeypatch.setitem(senders.senders, "slack", lambda letter: Answer(200, "ok"))
+    monkeypatch.setitem(senders.senders, "slack", lambda message: Answer(200, "ok"))
     response = keeper.post(f"{LIST}{row.pk}/test/", follow=True)
     assert "Sent to night: 200 ok" in response.content.decode()
     assert response.redirect_chain[-1][0] == LIST
 
-    def fail(letter: Any) -> None:
+    def fail(message: Any) -> None:
         raise Undelivered("answered 404", answer=Answer(404, "<b>no_team</b>"))
 
     monkeypatch.setitem(senders.senders, "slack", fail)

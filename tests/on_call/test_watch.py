@@ -78,11 +78,11 @@ def test_it_raises_the_incident_and_tells_routes_once(wire: Wire, clock: Clock) 
     clock.advance(seconds=10)
     assert Watch().look().told == 0
 
-    (letter,) = wire.told_of_incidents
-    assert letter.subject == ("New incident: No worker performs the periodic duties: poll, sweep")
-    assert " UTC: last done 90 s before. Nobody has asked for it" in letter.text
-    assert "What to do: Start Celery Beat, or enable the periodic task;" in letter.text
-    assert "process" not in letter.text
+    (message,) = wire.told_of_incidents
+    assert message.subject == ("New incident: No worker performs the periodic duties: poll, sweep")
+    assert " UTC: last done 90 s before. Nothing has triggered it" in message.text
+    assert "What to do: Start Celery Beat, or enable the periodic task;" in message.text
+    assert "process" not in message.text
     assert events(mail) == ["opened"]
     alert = Alert.objects.filter(cause="duty_overdue:sweep").get()
     assert "Noticed by `manage.py sas watch`." in text_of(alert)
@@ -115,7 +115,7 @@ def test_a_duty_that_never_was_is_late_from_the_watch_s_beginning(
     monkeypatch.setattr("workers.desk.management.watch.monotonic", lambda: began + PATIENCE_SECONDS)
     assert watch.look().late == ["sweep", "poll"]
     assert text_of(Alert.objects.get(cause="duty_overdue:sweep")).startswith(
-        "The sweep was never done."
+        "The sweep has never run."
     )
 
 

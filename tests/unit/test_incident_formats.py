@@ -82,7 +82,7 @@ def test_a_digest_lists_what_happened_to_each() -> None:
 
 def test_slack_makes_no_link_of_what_others_wrote() -> None:
     link = "<https://evil.example|x> @here"
-    evil = replace(FACTS, title="Log in at www.evil.example", known=link)
+    evil = replace(FACTS, title="Log in at www.evil.example", message=link)
     for message in (replace(OPENED, incidents=(evil,)), digest(), TEST):
         for block in formats.slack(message, "")["blocks"]:
             assert block["text"]["verbatim"] is True

@@ -230,7 +230,7 @@ def test_what_a_probe_has_found_is_the_title_and_its_remedy_what_to_do() -> None
     assert kind.title_with(params) == (
         "The doctor finds an error: nobody reads the queue sas.agents"
     )
-    assert kind.known_with(params) == (
+    assert kind.newest_message(params) == (
         "queues.are_read: nobody reads the queue sas.agents. No service is called."
     )
     assert kind.remedy_with(params) == "Start a worker with -Q sas.agents."

@@ -8,7 +8,7 @@ from workers.desk.rules.saved_views import LONGEST_QUERY, ViewError
 
 def test_filters_and_the_order_are_kept_and_what_passes_is_not() -> None:
     pairs = [("state", "error"), ("p", "3"), ("e", "1"), ("_facets", "True"), ("o", "-2")]
-    assert saved_views.kept([*pairs, ("with_agent", "payment.*")]) == (
+    assert saved_views.to_query([*pairs, ("with_agent", "payment.*")]) == (
         "state=error&o=-2&with_agent=payment.%2A"
     )
 
@@ -24,12 +24,12 @@ def test_filters_and_the_order_are_kept_and_what_passes_is_not() -> None:
 )
 def test_what_no_view_is_made_of_is_refused(pairs: list[tuple[str, str]], why: str) -> None:
     with pytest.raises(ViewError, match=why):
-        saved_views.kept(pairs)
+        saved_views.to_query(pairs)
 
 
 def test_a_query_of_the_greatest_length_is_kept() -> None:
     value = "x" * (LONGEST_QUERY - len("fault="))
-    assert len(saved_views.kept([("fault", value)])) == LONGEST_QUERY
+    assert len(saved_views.to_query([("fault", value)])) == LONGEST_QUERY
 
 
 def test_parameters_that_a_list_does_not_know_are_named() -> None:

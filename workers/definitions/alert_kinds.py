@@ -93,7 +93,7 @@ class AlertKind:
         # The many values that differ are left out.
         return _ANY.sub("…", str(_choose(self.title, newest)) % defaultdict(str, values))
 
-    def known_with(self, params: Mapping[str, Any]) -> str:
+    def newest_message(self, params: Mapping[str, Any]) -> str:
         """Return what the newest alert without a process says; empty: there is none."""
         newest = _newest(params)
         return self.message_with(newest) if newest else ""

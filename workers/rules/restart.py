@@ -22,7 +22,7 @@ class Renewal:
     undo: compensation.Plan
 
 
-def chosen(locked: LockedProcess, name: str) -> list[StepRow]:
+def steps_from(locked: LockedProcess, name: str) -> list[StepRow]:
     """Return the steps that would begin again from step ``name``; changes nothing.
 
     Raises ``StateError`` if there is no such step, if it has not begun, if an effect that would
@@ -45,9 +45,9 @@ def chosen(locked: LockedProcess, name: str) -> list[StepRow]:
 def begin(locked: LockedProcess, name: str, actor: str, reason: str) -> Renewal:
     """Compensate back to step ``name``; the process then goes on from there by itself.
 
-    Raises ``StateError`` as ``chosen`` does.
+    Raises ``StateError`` as ``steps_from`` does.
     """
-    steps = chosen(locked, name)
+    steps = steps_from(locked, name)
     compensation.void(locked, steps, actor)
     # Plan after voiding: a voided step may be in doubt from an earlier claim.
     undo = compensation.plan(locked, steps)

@@ -98,7 +98,7 @@ def read(hours: int = SHIFT_HOURS, now: datetime | None = None) -> Sheet:
 
 def _piles() -> list[tuple[WaitingPile, Pile]]:
     waiting = piles.waiting()
-    counts = piles.counted({pile.name: pile.kind() for pile in waiting})
+    counts = piles.count({pile.name: pile.kind() for pile in waiting})
     return [(pile, counts[pile.name]) for pile in waiting if counts[pile.name].count]
 
 

@@ -22,7 +22,7 @@ from workers.desk.admin.lists import LiveMedia
 from workers.desk.admin.piles import WaitingPile
 from workers.desk.models.route import RouteKind
 from workers.desk.notify import incident_sender as senders
-from workers.desk.notify.incident_sender import IncidentLetter
+from workers.desk.notify.incident_sender import EncodedMessage
 from workers.models import Incident
 from workers.notify.senders.delivery import Undelivered
 from workers.store import acts
@@ -97,7 +97,7 @@ def _mail(data: dict[str, Any], sheet: hand_over.Sheet) -> None:
     subject = text.partition("\n")[0]
     body = f"{data['comment']}\n\n{text}" if data["comment"] else text
     address = ",".join(user.email for user in data["to"])
-    senders.send(IncidentLetter(RouteKind.MAIL, address, "", f"msg_{uuid4().hex}", subject, body))
+    senders.send(EncodedMessage(RouteKind.MAIL, address, "", f"msg_{uuid4().hex}", subject, body))
 
 
 def _page(

@@ -61,7 +61,7 @@ class ViewerTimeZone:
         if not _is_of_admin(request) or request.user.pk is None:
             return
         if KEPT_ZONE not in request.session:
-            chosen = preferences.chosen(request.user.pk)
+            chosen = preferences.of_user(request.user.pk)
             request.session[KEPT_ZONE] = chosen.time_zone
             request.session[KEYS_OFF] = not chosen.has_keys
         name = request.session[KEPT_ZONE]

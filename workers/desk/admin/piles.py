@@ -60,7 +60,7 @@ def waiting() -> list[WaitingPile]:
     return [pile for _name, pile in sorted(_waiting.items())]
 
 
-def counted(kinds: Mapping[str, Kind]) -> dict[str, Pile]:
+def count(kinds: Mapping[str, Kind]) -> dict[str, Pile]:
     """Count rows by kind, including kinds without rows."""
     money = DecimalField(max_digits=16, decimal_places=2)
     parts = [

@@ -74,7 +74,7 @@ class PreferencesAdmin(ReadOnlyAdmin):
         user_id = request.user.pk
         if user_id is None:
             raise PermissionDenied
-        initial = asdict(preferences.chosen(user_id))
+        initial = asdict(preferences.of_user(user_id))
         form = TimeZoneForm(request.POST if request.method == "POST" else None, initial=initial)
         if form.is_valid():
             preferences.set_time_zone(user_id, form.cleaned_data["time_zone"])

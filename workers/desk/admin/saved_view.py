@@ -42,7 +42,7 @@ def save(request: HttpRequest) -> HttpResponse:
         return response
     name = form.cleaned_data["name"]
     try:
-        query = rules.kept((key, value) for key in params for value in params.getlist(key))
+        query = rules.to_query((key, value) for key in params for value in params.getlist(key))
     except ViewError as error:
         messages.error(request, str(error))
         return response

@@ -94,7 +94,7 @@ def strip(request: HttpRequest, model_admin: ViewListAdmin) -> Strip:
     """Return what stands above a list."""
     query, problem = request.GET.urlencode(), ""
     try:
-        query = saved_views.kept(
+        query = saved_views.to_query(
             (name, value) for name, values in request.GET.lists() for value in values
         )
     except ViewError as error:

@@ -141,7 +141,7 @@ def _facts(incident: IncidentFacts) -> dict[str, Any]:
         "key": incident.key,
         "kind": incident.kind,
         "title": incident.title,
-        "message": incident.known or None,
+        "message": incident.message or None,
         "severity": incident.severity_name,
         "state": incident.state,
         "agent": incident.agent or None,

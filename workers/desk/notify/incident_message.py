@@ -23,7 +23,7 @@ MOST_NAMED = 30
 #: For a mail's subject, and the line that a phone shows.
 LONGEST_HEADLINE = 200
 #: For what is known of a cause; the incident's page has all of it.
-LONGEST_KNOWN = 500
+LONGEST_CAUSE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class IncidentFacts:
     last_at: datetime
     #: Steps that wait for its agent; None: it concerns no agent.
     waiting: int | None = None
-    #: What else than the title is known of its cause.
-    known: str = ""
+    #: What its newest alert without a process says of the cause.
+    message: str = ""
     remedy: str = ""
     #: The URL of its page; empty: the admin's URL is not set.
     url: str = ""
@@ -100,7 +100,7 @@ def headline_of(incident: IncidentFacts) -> str:
 def lines_of(incident: IncidentFacts) -> list[str]:
     """Return the lines on an incident below its headline."""
     is_begun = incident.event in (Event.OPENED, Event.REPEAT)
-    cause = Truncator(visible(incident.known)).chars(LONGEST_KNOWN) if is_begun else ""
+    cause = Truncator(visible(incident.message)).chars(LONGEST_CAUSE) if is_begun else ""
     lines = [cause] if cause else []
     lines.append(
         _("Since %(at)s, last at %(last)s.")

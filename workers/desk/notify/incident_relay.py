@@ -12,9 +12,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from workers.conf import sas
-from workers.desk.notify import incident_letters
+from workers.desk.notify import encoded_messages
 from workers.desk.notify import incident_sender as incident
-from workers.desk.notify.incident_sender import IncidentLetter
+from workers.desk.notify.incident_sender import EncodedMessage
 from workers.desk.store import deliveries
 from workers.desk.store.deliveries import ClaimedDelivery
 from workers.notify.senders.delivery import Answer, Undelivered
@@ -53,17 +53,17 @@ class IncidentRelay:
         under_way: dict[Future[Outcome], ClaimedDelivery] = {}
         with ThreadPoolExecutor(self.slots, thread_name_prefix="incident") as pool:
             while True:
-                for delivery, letter in self._take(list(under_way.values())):
-                    under_way[pool.submit(carry, letter)] = delivery
+                for delivery, message in self._take(list(under_way.values())):
+                    under_way[pool.submit(_deliver, message)] = delivery
                 if not under_way:
                     return arrived
                 done, _ = wait(under_way, LOOK_SECONDS, return_when=FIRST_COMPLETED)
                 for future in done:
-                    arrived += land(under_way.pop(future), future.result())
+                    arrived += _record(under_way.pop(future), future.result())
 
     def _take(
         self, under_way: Sequence[ClaimedDelivery]
-    ) -> list[tuple[ClaimedDelivery, IncidentLetter]]:
+    ) -> list[tuple[ClaimedDelivery, EncodedMessage]]:
         """Claim as many deliveries as there is room for, and write their messages."""
         busy = Counter(delivery.route_id for delivery in under_way)
         batch: list[ClaimedDelivery] = []
@@ -79,28 +79,28 @@ class IncidentRelay:
             if not claimed:
                 break
         pairs = []
-        for delivery, letter in zip(batch, incident_letters.write(batch), strict=True):
-            if letter is None:
+        for delivery, message in zip(batch, encoded_messages.write(batch), strict=True):
+            if message is None:
                 deliveries.put_off(delivery, UNWRITABLE_SECONDS)
             else:
-                pairs.append((delivery, letter))
+                pairs.append((delivery, message))
         return pairs
 
 
-def carry(letter: IncidentLetter) -> Outcome:
+def _deliver(message: EncodedMessage) -> Outcome:
     """Send a message, in a thread that touches no table; return the result."""
     block_soft_limit()
     try:
         with around("incident_relay.send"):
-            return incident.send(letter)
+            return incident.send(message)
     except Undelivered as problem:
         return problem
     except Exception as error:
-        log.exception("incident_not_told", extra={"kind": letter.kind})
+        log.exception("incident_not_told", extra={"kind": message.kind})
         return Undelivered("failed", error=type(error).__name__)
 
 
-def land(delivery: ClaimedDelivery, outcome: Outcome) -> bool:
+def _record(delivery: ClaimedDelivery, outcome: Outcome) -> bool:
     """Write the result of sending a delivery; return whether it arrived."""
     if not isinstance(outcome, Undelivered):
         status, text = (outcome.status, outcome.text) if outcome else (None, "")
@@ -138,11 +138,11 @@ def test(route_id: int, *, actor: str) -> bool:
     delivery = deliveries.note_test(route_id, CLAIM_SECONDS, actor=actor)
     if delivery is None:
         return False
-    (letter,) = incident_letters.write([delivery])
-    outcome = Undelivered("unwritable") if letter is None else carry(letter)
+    (message,) = encoded_messages.write([delivery])
+    outcome = Undelivered("unwritable") if message is None else _deliver(message)
     if isinstance(outcome, Undelivered):
         status = outcome.answer.status if outcome.answer else None
         text = outcome.answer.text if outcome.answer else ""
         deliveries.give_up(delivery, status, text, problem=outcome.record)
         return False
-    return land(delivery, outcome)
+    return _record(delivery, outcome)

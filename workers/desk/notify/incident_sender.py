@@ -17,7 +17,7 @@ AGENT = {"User-Agent": "incidents/1"}
 
 
 @dataclass(frozen=True, slots=True)
-class IncidentLetter:
+class EncodedMessage:
     """One message to one route, in the format of the route's kind."""
 
     kind: str
@@ -31,20 +31,20 @@ class IncidentLetter:
     body: bytes = b""
 
 
-Send = Callable[[IncidentLetter], Answer | None]
+Send = Callable[[EncodedMessage], Answer | None]
 
 
-def mail(letter: IncidentLetter) -> None:
+def mail(message: EncodedMessage) -> None:
     """Hand a mail to the project's mail server, with a time limit for each answer of the server."""
-    message = EmailMessage(
-        letter.subject,
-        letter.text,
-        to=[part.strip() for part in letter.address.split(",") if part.strip()],
-        headers={"Auto-Submitted": "auto-generated", "X-Incident-Message": letter.id},
+    email = EmailMessage(
+        message.subject,
+        message.text,
+        to=[part.strip() for part in message.address.split(",") if part.strip()],
+        headers={"Auto-Submitted": "auto-generated", "X-Incident-Message": message.id},
     )
     try:
         with get_connection(timeout=sas.webhook_seconds) as connection:
-            connection.send_messages([message])
+            connection.send_messages([email])
     except SMTPResponseException as problem:
         raw = problem.smtp_error
         text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
@@ -57,15 +57,15 @@ def mail(letter: IncidentLetter) -> None:
         raise Undelivered("mail_failed", error=type(problem).__name__) from problem
 
 
-def webhook(letter: IncidentLetter) -> Answer:
+def webhook(message: EncodedMessage) -> Answer:
     """Post a signed message."""
-    headers = signed((letter.secret,), letter.id, letter.body)
-    return http_post.post(letter.address, letter.body, {**AGENT, **headers})
+    headers = signed((message.secret,), message.id, message.body)
+    return http_post.post(message.address, message.body, {**AGENT, **headers})
 
 
-def chat(letter: IncidentLetter) -> Answer:
+def chat(message: EncodedMessage) -> Answer:
     """Post a message to an address that is itself the secret, or holds it in its body."""
-    return http_post.post(letter.address, letter.body, AGENT)
+    return http_post.post(message.address, message.body, AGENT)
 
 
 #: Senders by kind of route; ``workers.testing`` puts its own wire here.
@@ -78,6 +78,6 @@ senders: dict[str, Send] = {
 }
 
 
-def send(letter: IncidentLetter) -> Answer | None:
+def send(message: EncodedMessage) -> Answer | None:
     """Send a message within its time limit; return the answer.  Raises ``Undelivered``."""
-    return senders[letter.kind](letter)
+    return senders[message.kind](message)

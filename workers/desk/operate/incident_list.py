@@ -20,7 +20,7 @@ class IncidentLine:
     incident: Incident
     title: str
     #: What else is known of the cause; may be empty.
-    known: str
+    message: str
     remedy: str
     next_act: str
 
@@ -52,7 +52,7 @@ def in_words(incidents: Iterable[Incident], situation: Situation) -> list[Incide
             IncidentLine(
                 incident,
                 kind.title_with(incident.params),
-                kind.known_with(incident.params),
+                kind.newest_message(incident.params),
                 kind.remedy_with(incident.params),
                 ""
                 if incident.resolved_at

@@ -17,7 +17,7 @@ class ViewError(ValueError):
     """A view that cannot be saved; the message says why, and what to do."""
 
 
-def kept(pairs: Iterable[tuple[str, str]]) -> str:
+def to_query(pairs: Iterable[tuple[str, str]]) -> str:
     """Return the query that a view keeps of an address; raise ``ViewError`` if it keeps none."""
     parts = [(name, value) for name, value in pairs if name not in PASSING]
     names = {name for name, _value in parts}

@@ -43,8 +43,8 @@ def plan(now: datetime | None = None) -> int:
     if not active or not any(_plans(active, at)):
         return 0
     with durable("delivery_plans.plan"):
-        locked = routes.locked(Route.objects.filter(is_active=True))
-        return sum(_write(route_id, messages, at) for route_id, messages in _plans(locked, at))
+        rows = routes.lock_all(Route.objects.filter(is_active=True))
+        return sum(_write(route_id, messages, at) for route_id, messages in _plans(rows, at))
 
 
 def _plans(active: Sequence[Route], at: datetime) -> Iterable[tuple[int, routing.Plan]]:

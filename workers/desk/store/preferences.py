@@ -43,7 +43,7 @@ class UserPreferences:
     has_keys: bool = True
 
 
-def chosen(user_id: int) -> UserPreferences:
+def of_user(user_id: int) -> UserPreferences:
     """Return a user's preferences."""
     row = Preferences.objects.filter(user=user_id).first()
     return UserPreferences() if row is None else UserPreferences(row.time_zone, not row.has_no_keys)

@@ -13,7 +13,7 @@ from workers.store import journal
 from workers.store.db import dialect
 
 
-def locked(rows: QuerySet[Route]) -> list[Route]:
+def lock_all(rows: QuerySet[Route]) -> list[Route]:
     """Lock routes in key order, skipping those that are locked elsewhere."""
     if dialect.is_postgres():
         rows = rows.select_for_update(skip_locked=True, no_key=True)

@@ -101,7 +101,7 @@ class VerbForm(ReasonForm):
         super().__init__(data, initial={"sequence": target.process.sequence})
         self.target = target
 
-    def moved(self) -> str:
+    def outdated(self) -> str:
         """Return a message if the process has moved since the page was opened; empty if not."""
         process = self.target.process
         if self.cleaned_data.get("sequence", process.sequence) == process.sequence:

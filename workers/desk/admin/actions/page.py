@@ -59,7 +59,7 @@ def answer(
     form = verb.form(target, request.POST)
     is_ready = form.is_valid() and form.is_confirmed
     # Report an outdated page before the errors of its form.
-    why_not = form.moved() or verb.refusal(target)
+    why_not = form.outdated() or verb.refusal(target)
     if why_not or not is_ready:
         status = 409 if why_not else 400 if form.errors else 200
         return _page(request, verb, target, place, form, status=status, refusal=why_not)

@@ -30,7 +30,7 @@ class BeginAgain(Verb):
     is_grave = True
 
     def check(self, target: Target) -> None:
-        restart.chosen(target.rehearsal.stage(), target.step_name)
+        restart.steps_from(target.rehearsal.stage(), target.step_name)
 
     def preview(self, target: Target) -> Preview:
         stage = target.rehearsal.stage()

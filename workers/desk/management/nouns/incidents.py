@@ -46,8 +46,8 @@ class Command(TerminalCommand):
                 f"{row.key}  {row.state}  since {row.opened_at:%Y-%m-%d %H:%M:%S} UTC"
             )
             self.stdout.write(f"  {line.title}")
-            if line.known:
-                self.stdout.write(f"  {line.known}")
+            if line.message:
+                self.stdout.write(f"  {line.message}")
             worth = "" if row.money is None else f", worth {row.money:,.2f}"
             owner = f", {row.assignee}" if row.assignee else ""
             self.stdout.write(f"  members: {row.members}{worth}{owner}; next: {line.next_act}")
@@ -60,7 +60,7 @@ def _facts(line: IncidentLine) -> dict[str, Any]:
         "key": row.key,
         "kind": row.kind,
         "title": line.title,
-        "message": line.known or None,
+        "message": line.message or None,
         "state": row.state,
         "members": row.members,
         "since": row.opened_at.isoformat(),

@@ -8,7 +8,7 @@ from tests.on_call.conftest import incident, route
 from workers.client.submission import submit
 from workers.desk.doctor import error
 from workers.desk.models import Delivery
-from workers.desk.notify.incident_letters import write
+from workers.desk.notify.encoded_messages import write
 from workers.desk.store import incidents, probe_results
 from workers.desk.store.deliveries import claim
 from workers.desk.store.delivery_plans import plan
@@ -27,7 +27,7 @@ def told() -> tuple[str, dict]:
     route("mail")
     route("hook", "webhook")
     plan()
-    by_kind = {letter.kind: letter for letter in write(claim(9, 60)) if letter}
+    by_kind = {message.kind: message for message in write(claim(9, 60)) if message}
     return by_kind["mail"].text, json.loads(by_kind["webhook"].body)["data"]
 
 
@@ -83,10 +83,10 @@ def test_its_end_says_no_more_what_was_known_of_it() -> None:
     incidents.refresh()
     Delivery.objects.all().update(state="delivered")
     plan()
-    (letter,) = write(claim(1, 60))
-    assert letter is not None
-    assert letter.subject.startswith("Resolved: ")
-    assert "overdue" not in letter.text
+    (message,) = write(claim(1, 60))
+    assert message is not None
+    assert message.subject.startswith("Resolved: ")
+    assert "overdue" not in message.text
 
 
 def test_what_one_wrote_for_the_desk_alone_is_sent_to_nobody() -> None:

@@ -12,7 +12,7 @@ from workers.definitions.alert_kinds import IncidentKind, alert_kind
 from workers.desk.models import Delivery
 from workers.desk.notify import incident_formats, incident_message
 from workers.desk.notify.incident_message import IncidentFacts, IncidentMessage
-from workers.desk.notify.incident_sender import IncidentLetter
+from workers.desk.notify.incident_sender import EncodedMessage
 from workers.desk.rules.incident_routing import zone_of
 from workers.desk.states import DeliveryEvent
 from workers.desk.store.deliveries import ClaimedDelivery
@@ -22,20 +22,20 @@ from workers.store.flow import waiting_steps
 log = logging.getLogger(__name__)
 
 
-def write(deliveries: Sequence[ClaimedDelivery]) -> list[IncidentLetter | None]:
+def write(deliveries: Sequence[ClaimedDelivery]) -> list[EncodedMessage | None]:
     """Return the message of each delivery, with its incidents as they are now.
 
     None: this code cannot write it; the error is logged, and the others are not held up.
     """
     events = _events(deliveries)
-    letters: list[IncidentLetter | None] = []
+    messages: list[EncodedMessage | None] = []
     for delivery in deliveries:
         try:
-            letters.append(_letter(delivery, events[delivery.id]))
+            messages.append(_encoded(delivery, events[delivery.id]))
         except Exception:
             log.exception("incident_unwritable", extra={"delivery": delivery.id})
-            letters.append(None)
-    return letters
+            messages.append(None)
+    return messages
 
 
 def _events(deliveries: Sequence[ClaimedDelivery]) -> dict[int, list[tuple[str, Incident]]]:
@@ -56,7 +56,7 @@ def _events(deliveries: Sequence[ClaimedDelivery]) -> dict[int, list[tuple[str, 
     return events
 
 
-def _letter(delivery: ClaimedDelivery, events: list[tuple[str, Incident]]) -> IncidentLetter:
+def _encoded(delivery: ClaimedDelivery, events: list[tuple[str, Incident]]) -> EncodedMessage:
     language = delivery.language or settings.LANGUAGE_CODE
     with translation.override(language), timezone.override(zone_of(delivery.time_zone)):
         message = IncidentMessage(
@@ -66,7 +66,7 @@ def _letter(delivery: ClaimedDelivery, events: list[tuple[str, Incident]]) -> In
             tuple(_facts(event, incident) for event, incident in events),
         )
         form = incident_formats.FORMATS.get(delivery.kind)
-        return IncidentLetter(
+        return EncodedMessage(
             delivery.kind,
             delivery.address,
             delivery.secret,
@@ -94,7 +94,7 @@ def _facts(event: str, incident: Incident) -> IncidentFacts:
         money=None if incident.money is None else f"{incident.money:.2f}",
         opened_at=incident.opened_at,
         last_at=incident.last_at,
-        known=kind.known_with(params),
+        message=kind.newest_message(params),
         remedy=kind.remedy_with(params),
         url=page_of(incident.pk),
     )
