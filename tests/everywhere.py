@@ -3,8 +3,9 @@
 `make test` runs a test of every promise: all tests once on SQLite but for those in browsers, those
 that prove by many of a kind (marked ``volume``) and those that start the whole system, of which
 it runs a handful (marked ``smoke``) beside the others; and those of locks and plans on PostgreSQL.
-In CI (``CI=true``) it leaves out no browser and no volume, and runs all tests of the engine on
-PostgreSQL as well.
+Of the pairs of verbs that meet in the race matrix it draws a few.
+In CI (``CI=true``) it leaves out no browser, no volume and no pair, and runs all tests of the
+engine on PostgreSQL as well.
 `make test-all` runs everything, and all to which the database makes a difference on both.
 With ``DATABASE_URL`` set, the suite runs against that database.
 """
@@ -98,7 +99,8 @@ def main(words: list[str]) -> int:
         paths = OF_THE_DATABASE if is_all else OF_THE_ENGINE if is_ci else OF_LOCKS
         title = "the tests of the database, on PostgreSQL"
         which = [*paths, "-m", ON_POSTGRES + short, *SHARED]
-        passes.append(Pass(title, which, {"DATABASE_URL": POSTGRES}))
+        few = {"RACE_MATRIX": "few"} if is_short else {}
+        passes.append(Pass(title, which, {"DATABASE_URL": POSTGRES, **few}))
     slow = "slow" if is_all else f"slow and smoke{short}"
     whole = Pass("the whole system as processes", ["-m", slow])
     began = time.monotonic()
@@ -115,7 +117,7 @@ def main(words: list[str]) -> int:
     if not has_own and not has_postgres:
         print("not run: the tests of the database on PostgreSQL; none answers (TEST_POSTGRES_URL)")
     if is_short:
-        print("left to CI and `make test-all`: tests in browsers, and those marked volume")
+        print("left to CI and `make test-all`: tests in browsers, those marked volume, most pairs")
     if not is_all:
         print("left to `make test-all`: the other tests that start the whole system")
     print(f"{time.monotonic() - began:.0f} s in all")

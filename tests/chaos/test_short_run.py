@@ -45,6 +45,7 @@ def _programs() -> None:
 
 
 @pytest.mark.smoke
+@pytest.mark.volume
 def test_a_short_run_holds_everything(tmp_path: Path) -> None:
     done = chaos(
         *("--seed", str(SEED), "--seconds", str(SECONDS), "--faults", ",".join(FAULTS)),

@@ -19,6 +19,7 @@ __all__ = ["order"]
 pytestmark = pytest.mark.django_db
 
 STEPS = {"payment": "charge_payment", "shipping": "book_shipment", "billing": "issue_invoice"}
+SERVICES = ["payment", *(pytest.param(name, marks=pytest.mark.volume) for name in [*STEPS][1:])]
 WORD = {"actor": "operator:ann", "reason": "asked"}
 
 
@@ -55,7 +56,7 @@ def act_on(act: Callable[[Order, str], None], order: Order, step: str) -> None:
 
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("lie", LIES, ids=str)
-@pytest.mark.parametrize("service", STEPS)
+@pytest.mark.parametrize("service", SERVICES)
 def test_a_person_acts_after_a_lie(
     wire: Wire,
     sandbox: Sandbox,
@@ -80,7 +81,7 @@ def test_a_person_acts_after_a_lie(
     [{}, *LIES[:3], {"fail_every": 1, "error_status": 402}],
     ids=["done", "503", "303", "400", "refused"],
 )
-@pytest.mark.parametrize("service", STEPS)
+@pytest.mark.parametrize("service", SERVICES)
 def test_a_person_acts_while_a_call_is_under_way(
     wire: Wire,
     sandbox: Sandbox,
@@ -114,7 +115,7 @@ def test_a_person_acts_while_what_was_reserved_is_not_yet_read(
 
 
 @pytest.mark.parametrize("act", ACTS)
-@pytest.mark.parametrize("service", STEPS)
+@pytest.mark.parametrize("service", SERVICES)
 def test_an_event_and_then_a_person_answer_what_was_never_done(
     wire: Wire,
     sandbox: Sandbox,
@@ -135,7 +136,7 @@ def test_an_event_and_then_a_person_answer_what_was_never_done(
     assert unexplained(sandbox) == []
 
 
-@pytest.mark.parametrize("service", STEPS)
+@pytest.mark.parametrize("service", SERVICES)
 def test_an_undo_that_was_carried_out_and_denied_is_an_operators_and_no_violation(
     wire: Wire, sandbox: Sandbox, order: Order, service: str
 ) -> None:
@@ -151,7 +152,7 @@ def test_an_undo_that_was_carried_out_and_denied_is_an_operators_and_no_violatio
 
 
 @pytest.mark.parametrize("late", [approve, decline])
-@pytest.mark.parametrize("service", STEPS)
+@pytest.mark.parametrize("service", SERVICES)
 def test_an_answer_comes_after_the_undo(
     wire: Wire,
     sandbox: Sandbox,

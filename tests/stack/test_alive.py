@@ -4,9 +4,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TextIO
 
 import pytest
 
@@ -30,22 +30,31 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("role", alive.ROLES)
-def test_it_is_alive_until_it_freezes(folder: Path, role: str) -> None:
-    path = folder / f"{role}.alive"
-    environ = environment(folder, SAS_ALIVE_FILE=str(path))
-    log = (folder / f"{role}.log").open("w+")
-    process = subprocess.Popen(COMMANDS[role], cwd=ROOT, env=environ, stdout=log, stderr=log)
-    try:
-        _wait(log, lambda: not alive.problem(role, str(path)))
-        first = path.stat().st_mtime
-        _wait(log, lambda: path.stat().st_mtime > first)
+def test_each_role_is_alive_until_it_freezes(folder: Path) -> None:
+    marks = {role: folder / f"{role}.alive" for role in alive.ROLES}
+    with ExitStack() as running:
+        processes = [running.enter_context(_running(folder, role, marks[role])) for role in marks]
+        _wait(folder, lambda: not any(alive.problem(role, str(marks[role])) for role in marks))
+        first = {role: path.stat().st_mtime for role, path in marks.items()}
+        _wait(folder, lambda: all(marks[role].stat().st_mtime > first[role] for role in marks))
 
-        process.send_signal(signal.SIGSTOP)
-        last = path.stat().st_mtime
+        for process in processes:
+            process.send_signal(signal.SIGSTOP)
+        last = {role: path.stat().st_mtime for role, path in marks.items()}
         time.sleep(alive.MARK_SECONDS + 1)
-        assert path.stat().st_mtime == last
-        assert "frozen or gone" in alive.problem(role, str(path), last + alive.SILENT_SECONDS + 1)
+        assert {role: path.stat().st_mtime for role, path in marks.items()} == last
+        for role, path in marks.items():
+            silent = alive.problem(role, str(path), last[role] + alive.SILENT_SECONDS + 1)
+            assert "frozen or gone" in silent
+
+
+@contextmanager
+def _running(folder: Path, role: str, mark: Path) -> Iterator[subprocess.Popen[bytes]]:
+    environ = environment(folder, SAS_ALIVE_FILE=str(mark))
+    with (folder / f"{role}.log").open("wb") as log:
+        process = subprocess.Popen(COMMANDS[role], cwd=ROOT, env=environ, stdout=log, stderr=log)
+    try:
+        yield process
     finally:
         process.send_signal(signal.SIGCONT)
         process.terminate()
@@ -56,12 +65,11 @@ def test_it_is_alive_until_it_freezes(folder: Path, role: str) -> None:
             process.wait()
 
 
-def _wait(log: TextIO, is_so: Callable[[], bool]) -> None:
+def _wait(folder: Path, is_so: Callable[[], bool]) -> None:
     until = time.monotonic() + 60
     while not is_so():
         if time.monotonic() > until:
-            log.seek(0)
-            pytest.fail(log.read())
+            pytest.fail("\n".join(log.read_text() for log in folder.glob("*.log")))
         time.sleep(0.2)
 
 
