@@ -224,16 +224,28 @@ def test_a_login_that_may_not_is_told_who_may(monkeypatch: pytest.MonkeyPatch) -
     order = ended_order()
     before = dump()
 
-    class Denied(Exception):
-        sqlstate = "42501"
-
-    def refuse(*words: object) -> None:
-        raise ProgrammingError("permission denied for table workers_journal") from Denied()
-
-    monkeypatch.setattr(erasing, "_erase_rows", refuse)
+    monkeypatch.setattr(erasing, "_erase_rows", deny)
     with pytest.raises(StateError, match=r"permission denied for table workers_journal.*as the"):
         operations.erase(order.process_id, **ANN)
     assert dump() == before
+
+
+def test_who_approves_it_with_such_a_login_is_told_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    order = ended_order()
+    request = operations.ask_for_approval(order.process_id, Act("erase"), **ANN)
+    monkeypatch.setattr(erasing, "_erase_rows", deny)
+    decision = operations.decide_approval(request, is_approved=True, actor="operator:bob")
+    assert "permission denied for table workers_journal" in str(decision.refusal)
+    assert Process.objects.get(pk=order.process_id).erased_at is None
+    assert not Journal.objects.filter(event="erased").exists()
+
+
+class Denied(Exception):
+    sqlstate = "42501"
+
+
+def deny(*words: object) -> None:
+    raise ProgrammingError("permission denied for table workers_journal") from Denied()
 
 
 def test_rows_beside_that_the_login_may_not_delete_are_named(
@@ -241,9 +253,6 @@ def test_rows_beside_that_the_login_may_not_delete_are_named(
 ) -> None:
     order = ended_order()
     erased: list[str] = []
-
-    class Denied(Exception):
-        sqlstate = "42501"
 
     class First(PersonalRows):
         name = "first"

@@ -156,7 +156,8 @@ def _apply(locked: LockedProcess, act: Act, actor: str, reason: str) -> Sequence
     """Carry out an act, on the rows in memory or in the database; return what it moves."""
     if act.verb == ERASE:
         paths = erase.plan(locked)
-        erase.carry_out(locked, actor, reason)
+        with erase.refused_where_forbidden():
+            erase.carry_out(locked, actor, reason)
         return paths
     if act.verb != EDIT:
         return VERBS[act.verb](locked, act, actor, reason)
