@@ -152,7 +152,7 @@ class Slow:
         self._socket.close()
 
 
-def test_the_probe_is_answered_whoever_waits_and_whoever_dawdles(web: System, proxied: int) -> None:
+def test_liveness_check_answers_beside_waiting_and_slow_clients(web: System, proxied: int) -> None:
     token = web.manage("client", "add", "acme").split()[-1]
     path = f"/api/v1/orders/{web.python(PLACE).split()[-1]}?wait=20"
     wait = f"GET {path} HTTP/1.1\r\nHost: {HOST}\r\nAuthorization: Bearer {token}\r\n\r\n"

@@ -35,7 +35,9 @@ def test_open_ones_come_first_with_a_way_to_their_order(operator: Client) -> Non
 
 
 @pytest.mark.parametrize(("query", "shown"), [("?is=open", "here"), ("?is=acknowledged", "gone")])
-def test_they_are_filtered(operator: Client, query: str, shown: str) -> None:
+def test_alert_list_filters_by_open_and_acknowledged(
+    operator: Client, query: str, shown: str
+) -> None:
     alert_about(message="here")
     alert_about(message="gone", acknowledged_at=timezone.now())
     rows = operator.get(LIST + query).context["cl"].result_list

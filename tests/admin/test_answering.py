@@ -42,7 +42,7 @@ def test_approved_it_goes_on_with_who_and_why(operator: Client, wire: Wire) -> N
     assert result == {"approved": True, "by": "operator", "comment": "Fine by me."}
 
 
-def test_declined_it_is_undone_and_nobody_is_woken(operator: Client, wire: Wire) -> None:
+def test_declined_answer_compensates_process_without_alert(operator: Client, wire: Wire) -> None:
     process = toys.asked(wire)
 
     assert answer(operator, process, "decline", "Too much.").status_code == 302
@@ -156,7 +156,7 @@ def test_ending_a_step_that_asks_no_person_needs_no_more_than_that(wire: Wire, v
     assert staff("only", f"{verb}_step").post(url, form).status_code == 302
 
 
-def test_one_that_somebody_else_has_answered_is_left_alone(operator: Client, wire: Wire) -> None:
+def test_answer_to_already_answered_step_changes_nothing(operator: Client, wire: Wire) -> None:
     process = toys.asked(wire)
     form = CASE.filled(process)
     callbacks.fail_step(process.pk, "ask", _refused(), actor="callback")
@@ -169,7 +169,7 @@ def test_one_that_somebody_else_has_answered_is_left_alone(operator: Client, wir
     assert every_row() == before
 
 
-def test_a_step_that_asks_nobody_is_not_answered(operator: Client, wire: Wire) -> None:
+def test_answer_to_step_that_asks_no_question_is_refused(operator: Client, wire: Wire) -> None:
     process = toys.asked(wire)
     before = every_row()
     url = f"{PROCESS}/{process.pk}/steps/then/answer/"
@@ -261,7 +261,9 @@ def test_without_words_of_its_own_they_are_approve_and_decline(
     assert ">Decline</button>" in html
 
 
-def test_who_submitted_is_told_where_somebody_is_to_be(operator: Client, wire: Wire) -> None:
+def test_answer_page_says_submitter_is_told_if_process_has_sink(
+    operator: Client, wire: Wire
+) -> None:
     process = toys.asked(wire)
     url = CASE.url(process)
     assert "is told" not in operator.get(url).content.decode()

@@ -114,7 +114,7 @@ def test_a_job_s_acts_are_those_on_it_and_those_by_it(viewer: Client) -> None:
         assert events(viewer, query) == []
 
 
-def test_an_act_leads_to_what_it_is_about_where_one_may_see_that(viewer: Client) -> None:
+def test_act_links_to_job_only_for_user_who_may_see_jobs(viewer: Client) -> None:
     job_id = jobs.create("pause", {order_in_error().process_id: 0}, source={}, **WORD)
     link = f'href="/admin/desk/bulkjob/{job_id}/change/"'
     assert link in html_of(viewer)

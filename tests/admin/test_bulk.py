@@ -144,7 +144,7 @@ def test_a_process_that_moved_is_left_and_told(verb: str, operator: Client) -> N
 
 
 @pytest.mark.parametrize("verb", PERMISSIONS)
-def test_whoever_may_not_has_no_such_action(verb: str) -> None:
+def test_user_without_permission_has_no_bulk_action(verb: str) -> None:
     order, permission = ready_for(verb), PERMISSIONS[verb][0]
     client = staff("others", *(name for name in VERBS if name != permission))
     process = Process.objects.get(pk=order.process_id)
@@ -199,7 +199,9 @@ def test_processes_of_any_workflow_are_changed_from_their_own_list(
     assert Step.objects.get(process=resting, name="two").not_before <= timezone.now()
 
 
-def test_those_left_out_are_named_up_to_a_number(operator: Client, monkeypatch: Any) -> None:
+def test_bulk_preview_names_left_out_orders_up_to_a_limit(
+    operator: Client, monkeypatch: Any
+) -> None:
     monkeypatch.setattr("workers.desk.admin.bulk.selection.NAMED", 1)
     orders = [order_in_error(), *(order_with("processed") for _ in range(3))]
     html = select(operator, "cancel", ORDERS, [order.pk for order in orders]).content.decode()
@@ -254,7 +256,7 @@ def test_of_many_the_first_are_tried_out_and_the_others_go_along(
     ]
 
 
-def test_what_nobody_can_know_is_left_out_with_the_reason(operator: Client) -> None:
+def test_bulk_preview_leaves_out_order_of_unknown_outcome_with_reason(operator: Client) -> None:
     """As a job would refuse it: it says nothing of what happened."""
     known, unknown = order_in_error(), order_in_error(effect="unsafe", is_in_doubt=True)
     html = select(operator, "resubmit", ORDERS, [known.pk, unknown.pk]).content.decode()

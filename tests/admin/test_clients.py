@@ -99,7 +99,7 @@ def test_every_act_has_its_case_and_a_permission() -> None:
         assert act.permission == f"orders.{CASES[act.name].permission}"
 
 
-def test_whoever_may_does_it_and_it_is_written_down(case: Case, acme: ApiClient) -> None:
+def test_permitted_user_acts_on_client_and_act_is_logged(case: Case, acme: ApiClient) -> None:
     client = staff("ann", case.permission)
     assert client.get(case.url(acme)).status_code == 200
     before = rows()["acme"]
@@ -116,7 +116,7 @@ def test_whoever_may_does_it_and_it_is_written_down(case: Case, acme: ApiClient)
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_nobody_does_it_with_every_other_permission(
+def test_user_with_all_other_permissions_cannot_act_on_client(
     case: Case, acme: ApiClient, method: str
 ) -> None:
     others = {other.permission for other in CASES.values()} - {case.permission}

@@ -183,7 +183,9 @@ def test_a_pending_step_of_a_process_that_does_not_go_forward(
         (40, 2, "agent payment.charge 3 times in 40 s, and no agent process has started it: start"),
     ],
 )
-def test_a_claim_that_nobody_has_started(seconds: int, lost: int, text: str) -> None:
+def test_explanation_of_unstarted_claim_counts_sends_and_seconds(
+    seconds: int, lost: int, text: str
+) -> None:
     claimed = {"claimed_at": NOW - seconds * SECOND, "lost_count": lost}
     found = said(state="processing", **claimed)
     assert text in found
@@ -328,7 +330,7 @@ def test_a_headline_says_who_paused_and_why() -> None:
     assert "Paused since 12:00:00 UTC (by operator:ann: stocktaking): nothing new" in found
 
 
-def test_a_headline_says_why_nobody_looks() -> None:
+def test_headline_names_missing_scheduler_or_missing_worker() -> None:
     process = {"state": "processing"}
     found = headline(process, [], poll=Duty(5, NOW - 60 * SECOND))
     assert found.startswith("No Scheduler has looked for work for 60 s: start a worker")

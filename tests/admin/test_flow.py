@@ -128,7 +128,7 @@ def test_what_a_service_that_is_away_answered_last_stands_beside_its_breaker(
     assert "pay.example.org:8443 is not reached: &lt;refused&gt;</span>" in shown()
 
 
-def test_whoever_may_not_has_no_button(flow: Flow) -> None:
+def test_user_without_permission_gets_no_flow_button_and_no_form(flow: Flow) -> None:
     client = staff("others", *(name for name in VERBS if name != "operate_flow"))
     before = every_row()
     assert "/set/" not in client.get("/admin/workers/flow/").content.decode()

@@ -37,9 +37,7 @@ def test_a_webhook_cannot_be_found_by_its_address(viewer: Client, sink: Sink) ->
     assert found.context["cl"].result_count == 0
 
 
-def test_every_page_that_loads_htmx_tells_it_first_what_it_may_do(
-    viewer: Client, sink: Sink
-) -> None:
+def test_htmx_config_precedes_htmx_script_on_admin_pages(viewer: Client, sink: Sink) -> None:
     """Without it htmx writes a style into the page, which the policy forbids, and may evaluate."""
     beat_schedule.ensure_flow()
     pages = [f"/admin/workers/sink/{sink.pk}/change/"]

@@ -152,7 +152,7 @@ def test_a_column_under_way_is_no_dip() -> None:
     assert together[-1].rates["taken"] == 12.0
 
 
-def test_an_agent_that_nobody_knows_is_all_of_them(operator: Client) -> None:
+def test_health_page_shows_all_agents_for_unknown_agent(operator: Client) -> None:
     fare()
     html = text(operator.get(HEALTH, {"agent": "nobody.knows"}))
     assert "Everything together" in html
@@ -281,7 +281,7 @@ def test_the_index_says_how_old_its_figures_are(operator: Client) -> None:
     )
 
 
-def test_no_line_is_drawn_before_anybody_looked() -> None:
+def test_health_chart_has_no_rate_before_first_sample() -> None:
     fare()
     frame = frames.Frame(frames.range_named("1h"), begin(timezone.now(), Span.MINUTE))
     columns = figures.together(figures.read(frame))

@@ -70,7 +70,7 @@ def test_what_cannot_be_held_and_a_missing_reason_change_nothing(operator: Clien
     assert every_row() == before
 
 
-def test_whoever_may_not_looks_only(viewer: Client) -> None:
+def test_user_without_permission_sees_hold_but_cannot_change_holds(viewer: Client) -> None:
     holds.hold("everything", actor="operator:ann", reason="Maintenance")
     client = staff("others", *(name for name in VERBS if name != "operate_hold"))
     before = every_row()

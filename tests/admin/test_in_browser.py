@@ -80,7 +80,7 @@ def test_new_orders_are_announced_and_no_row_moves(page: Page) -> None:
     expect(page.locator(".action-counter")).to_have_text("3 of 3 selected")
 
 
-def test_an_order_that_has_left_the_list_stays_where_it_was(page: Page) -> None:
+def test_order_that_left_filtered_list_stays_until_list_is_refreshed(page: Page) -> None:
     order, _other = order_in_error(), order_in_error()
     page.goto(f"{LIST}?state=error")
     move(order, "processing")
@@ -163,7 +163,7 @@ def test_an_alert_is_acknowledged_with_one_click(page: Page) -> None:
     assert Alert.objects.filter(acknowledged_at=None).count() == 0
 
 
-def test_a_page_whose_user_signed_out_says_that_it_is_stale(page: Page) -> None:
+def test_page_warns_signed_out_user_of_stale_data(page: Page) -> None:
     order = order_in_error(unavailable_count=2)
     page.goto(f"{LIST}{order.number}/change/")
     page.context.clear_cookies()

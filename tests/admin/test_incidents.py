@@ -364,7 +364,7 @@ def test_who_may_not_resubmit_is_offered_no_sample(wire: Wire) -> None:
         ("route_undeliverable", "3", "/admin/desk/delivery/"),
     ],
 )
-def test_what_is_of_no_process_leads_to_the_page_that_shows_it(
+def test_incident_without_process_links_to_page_about_its_cause(
     operator: Client, code: str, subject: str, address: str
 ) -> None:
     workers.raise_alert(code, params={}, subject=subject)
@@ -402,7 +402,7 @@ def test_its_orders_are_resubmitted_by_who_may_and_seen_by_who_may_not(
     assert ">Resubmit its orders…</a>" in text(may, page(incident))
 
 
-def test_a_resolved_one_has_a_list_of_what_it_had(operator: Client, incident: Incident) -> None:
+def test_resolved_incident_still_links_to_its_orders(operator: Client, incident: Incident) -> None:
     order_in_error()
     Alert.objects.update(resolved_at=timezone.now())
     incidents.refresh()

@@ -46,7 +46,7 @@ def test_it_has_an_address_of_its_own(viewer: Client) -> None:
     assert viewer.get(f"{JOBS}999/change/").status_code == 302
 
 
-def test_it_says_who_why_from_where_and_how_far(viewer: Client) -> None:
+def test_job_page_shows_actor_reason_source_and_progress(viewer: Client) -> None:
     orders = [order_in_error() for _ in range(3)]
     job = job_of(orders, rate_per_second=40.0)
     Process.objects.filter(pk=orders[0].process_id).update(sequence=5)
@@ -178,7 +178,7 @@ def test_a_job_that_goes_on_is_worked_again(operator: Client, nudges: list[str])
     assert nudges == ["jobs"]
 
 
-def test_whoever_may_not_see_jobs_sees_their_own_alone() -> None:
+def test_user_without_job_permission_sees_only_own_jobs() -> None:
     from django.contrib.auth import get_user_model
 
     get_user_model().objects.create_user("clerk", is_staff=True)
@@ -301,7 +301,7 @@ def test_rows_are_shown_and_never_written_by_hand() -> None:
     assert chief.post(f"{JOBS}{job.pk}/change/", {"reason": "x"}).status_code == 403
 
 
-def test_a_sample_waits_for_whoever_looks_and_goes_on_at_one_click(wire: Wire) -> None:
+def test_job_page_asks_to_go_on_after_sample_until_job_is_resumed(wire: Wire) -> None:
     operator = staff("ann")
     job = job_of([order_in_error() for _ in range(4)], sample=3)
     jobs.work(job.pk, 200)

@@ -40,7 +40,7 @@ def test_keys_move_select_and_open(page: Page) -> None:
     page.wait_for_url("**/admin/")
 
 
-def test_whoever_switched_them_off_has_none(page: Page) -> None:
+def test_user_with_keys_switched_off_has_no_list_keys(page: Page) -> None:
     order_in_error()
     page.goto("/admin/desk/preferences/")
     page.get_by_label("Keys").uncheck()

@@ -18,5 +18,5 @@ def test_a_list_has_our_part(app: str, part: str) -> None:
     assert app == "workers" or source.strip() == f'{{% include "admin/workers/{part}.html" %}}'
 
 
-def test_they_are_found() -> None:
+def test_discovery_finds_known_cases() -> None:
     assert {"workers", "desk", "orders"} <= OURS

@@ -47,7 +47,7 @@ def test_a_bad_login_is_told_alike_whether_the_name_exists(
 
 
 @pytest.mark.parametrize("changes", [{"is_staff": False}, {"is_active": False}])
-def test_whoever_is_no_staff_does_not_come_in(ann: Any, changes: dict[str, bool]) -> None:
+def test_non_staff_or_inactive_user_cannot_log_in(ann: Any, changes: dict[str, bool]) -> None:
     get_user_model().objects.update(**changes)
     assert not is_in(log_in("correct horse"))
 
@@ -67,7 +67,7 @@ def test_after_too_many_failures_a_good_password_is_not_looked_at(ann: Any) -> N
     assert log_in("correct horse").status_code == 429
 
 
-def test_who_locks_a_name_out_locks_out_nobody_elsewhere(ann: Any) -> None:
+def test_lockout_is_by_user_name_and_address(ann: Any) -> None:
     fail(10)
     assert log_in("correct horse").status_code == 429
     assert is_in(log_in("correct horse", address=ELSEWHERE))
@@ -92,7 +92,7 @@ def test_a_good_login_forgets_the_failures_before_it(ann: Any) -> None:
     assert fail(9).status_code == 200
 
 
-def test_whoever_runs_it_ends_a_wait(ann: Any) -> None:
+def test_axes_reset_command_ends_login_lockout(ann: Any) -> None:
     fail(10)
     call_command("axes_reset_username", "ann", verbosity=0)
     assert is_in(log_in("correct horse"))
@@ -154,7 +154,7 @@ def test_addresses_are_read_as_far_as_they_can_be_believed(
     assert address_of(request) == address
 
 
-def test_ports_behind_a_proxy_lock_out_nobody_elsewhere(ann: Any, settings: Any) -> None:
+def test_lockout_behind_proxy_is_by_client_address_without_port(ann: Any, settings: Any) -> None:
     settings.BEHIND_PROXY = True
     for port in range(40_000, 40_010):
         answer = log_in("wrong", address="10.0.0.1", **{"X-Forwarded-For": f"203.0.113.7:{port}"})
@@ -204,7 +204,7 @@ def test_a_name_that_many_addresses_try_is_told_of_and_its_owner_comes_in(ann: A
     assert is_in(log_in("correct horse"))
 
 
-def test_slips_of_an_office_lock_nobody_out(ann: Any) -> None:
+def test_failed_logins_of_colleagues_do_not_lock_out_another_user(ann: Any) -> None:
     for n in range(4):
         fail(9, name=f"colleague{n}")
     assert is_in(log_in("correct horse"))

@@ -68,7 +68,7 @@ ASKABLE = {
 }
 
 
-def test_every_text_that_may_be_of_somebody_is_no_filter() -> None:
+def test_no_list_filters_by_text_field_that_may_hold_personal_data() -> None:
     """Whoever adds a column of free text or a document says whether it may be asked for."""
     free = {
         (model.__name__, field.name)
@@ -101,7 +101,7 @@ def test_no_search_reads_who_a_customer_is_letter_by_letter(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("words", ["Zelda", "zelda.quuxmore@example.org", "is no"])
-def test_what_a_dead_letter_hides_is_found_by_who_may_see_it(operator: Client, words: str) -> None:
+def test_only_permitted_user_finds_dead_letter_by_masked_text(operator: Client, words: str) -> None:
     private_letter()
     DeadLetter.objects.update(comment=f"{NAME} rang")
     assert rows_of(operator, LETTERS, words) == 0

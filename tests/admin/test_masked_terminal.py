@@ -28,7 +28,9 @@ def said(*words: object) -> str:
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
 @pytest.mark.parametrize("kind", ["order", "process", "letter"])
-def test_it_is_masked_until_it_is_asked_for_and_that_is_kept(kind: str, form: list[str]) -> None:
+def test_terminal_masks_personal_data_until_asked_and_journals_showing(
+    kind: str, form: list[str]
+) -> None:
     order, letter = private_order(), private_letter()
     words: tuple[object, ...] = {
         "order": ("order", "show", order.number),

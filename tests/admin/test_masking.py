@@ -107,7 +107,7 @@ def found(text: str) -> list[str]:
 
 @pytest.mark.volume
 @pytest.mark.django_db
-def test_no_page_of_the_admin_shows_what_nobody_asked_for(wire: Wire, admin_client: Client) -> None:
+def test_no_admin_page_shows_unrequested_personal_data(wire: Wire, admin_client: Client) -> None:
     order = private_order()
     alert_about(order, message=f"Order {order.number}: write to {MAIL}")
     failed = Step.objects.get(process=order.process, name="charge_payment")
@@ -134,7 +134,7 @@ def test_no_page_of_the_admin_shows_what_nobody_asked_for(wire: Wire, admin_clie
 
 
 @pytest.mark.django_db
-def test_who_may_sees_it_after_asking_and_the_journal_says_who(operator: Client) -> None:
+def test_permitted_user_sees_personal_data_after_asking_and_is_journalled(operator: Client) -> None:
     shower = staff("shower", "show_personal", *ACTIONS)
     order = private_order()
     page = f"/admin/orders/order/{order.number}"

@@ -81,7 +81,7 @@ def test_an_order_keeps_its_own_way_of_resubmitting() -> None:
     assert engineer.get(own).status_code == 403
 
 
-def test_whoever_may_not_look_at_processes_is_led_home(wire: Wire) -> None:
+def test_user_who_may_not_see_processes_is_redirected_home_after_verb(wire: Wire) -> None:
     order = order_with(charge_payment="started")
     client = staff("only", "pause_process")
     _forbid_looking()

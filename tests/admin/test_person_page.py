@@ -96,7 +96,7 @@ def test_above_the_sum_one_person_erases_nothing(
     assert not Process.objects.exclude(erased_at=None).exists()
 
 
-def test_all_of_it_is_handed_out_to_those_who_may_see_it() -> None:
+def test_permitted_user_exports_data_of_person_and_is_journalled() -> None:
     order = ended_order()
     client = staff("keeper", "erase_process", "show_personal")
     assert "Export everything" in client.get(PAGE).content.decode()

@@ -364,7 +364,7 @@ def test_names_that_have_no_room_are_cut() -> None:
     assert boxes(step(1, "x" * 60))["x" * 60].label == "x" * 17 + "…"
 
 
-def test_a_step_that_waits_for_one_that_is_not_there_breaks_nothing() -> None:
+def test_graph_ignores_dependency_on_missing_step_or_itself() -> None:
     drawn = graph.make([step(1, "a", after=["gone"]), step(2, "b", after=["b"])])
     assert len(drawn.nodes) == 2
     assert drawn.edges == ()

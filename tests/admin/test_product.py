@@ -75,7 +75,7 @@ def test_a_product_that_was_sold_says_in_a_line_why_it_stays(
     assert Product.objects.filter(pk=product.pk).exists()
 
 
-def test_a_product_that_nobody_bought_goes(db: None) -> None:
+def test_product_without_orders_can_be_deleted(db: None) -> None:
     product = ProductFactory()
     client = staff("ann", "delete_product")
 

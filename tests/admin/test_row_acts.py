@@ -33,7 +33,7 @@ def url_of(name: str, takes: list[str]) -> str:
     return reverse(name, kwargs={part: ADDRESS[part] for part in takes})
 
 
-def test_they_are_found() -> None:
+def test_discovery_finds_known_cases() -> None:
     assert len(ACTS) >= 20
     assert {"admin:workers_incident_take", "admin:workers_hold_lift"} <= {name for name, *_ in ACTS}
 

@@ -161,7 +161,7 @@ def test_a_view_is_its_owner_s_until_it_is_shared(viewer: Client) -> None:
         assert "viewer" in page
 
 
-def test_nobody_sees_shared_views_of_a_list_that_they_may_not_see(viewer: Client) -> None:
+def test_shared_view_is_hidden_from_user_who_may_not_see_its_list(viewer: Client) -> None:
     view_of(viewer, "Shared one", is_shared=True)
     client = Client()
     user = get_user_model().objects.create_user("flows", is_staff=True)
@@ -347,7 +347,7 @@ def queries(client: Client, url: str) -> int:
 
 
 @pytest.mark.parametrize("label", LISTS)
-def test_they_cost_a_list_nothing_and_their_links_few_queries(viewer: Client, label: str) -> None:
+def test_saved_views_add_no_query_to_list_and_links_take_few(viewer: Client, label: str) -> None:
     url, query = LISTS[label]
     without = queries(viewer, url)
     filters = ["state=error", "needs=someone", "paused=yes", "step=charge_payment", "cause=gone"]

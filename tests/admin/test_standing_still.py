@@ -139,7 +139,7 @@ def test_who_may_not_see_processes_gets_no_links_to_them() -> None:
     assert "?at=" not in somebody.get(FLOW).content.decode()
 
 
-def test_a_duty_that_is_performed_is_not_red_and_one_that_is_late_is(operator: Client) -> None:
+def test_only_late_duty_is_marked_overdue(operator: Client) -> None:
     now = timezone.now()
     Lease.objects.create(name=leases.SWEEP, performed_at=now, expires_at=now - timedelta(hours=1))
     Lease.objects.create(name=leases.POLL, performed_at=now)
@@ -159,7 +159,7 @@ def test_a_deadline_that_has_passed_is_red(operator: Client) -> None:
     assert 'class="sas-countdown sas-over" data-alarm' in html
 
 
-def test_nobody_holds_what_waits_for_an_answer(operator: Client) -> None:
+def test_deferred_step_shows_no_holder(operator: Client) -> None:
     order = order_with(charge_payment={"started": True, "deferral": {"since": "x"}})
     assert "worker@" not in operator.get(ORDERS).content.decode()
     page = operator.get(f"{ORDERS}{order.number}/change/").content.decode()

@@ -131,7 +131,7 @@ def test_a_zone_that_this_machine_does_not_know_is_as_good_as_none(operator: Cli
     assert "2026-01-15 22:30:05 UTC" in page(operator, order())
 
 
-def test_whoever_may_use_the_admin_may_choose_and_nobody_else() -> None:
+def test_only_staff_user_may_choose_time_zone() -> None:
     clerk = Client()
     clerk.force_login(get_user_model().objects.create_user("clerk", is_staff=True))
     assert clerk.post(URL, {"time_zone": "Asia/Tokyo"}).status_code == 302

@@ -113,7 +113,9 @@ def test_up_to_the_sum_it_is_done_at_once(operator: Client) -> None:
     assert not UndoRequest.objects.exists()
 
 
-def test_somebody_else_approves(operator: Client, approver: Client) -> None:
+def test_second_operator_approves_request_and_both_are_audited(
+    operator: Client, approver: Client
+) -> None:
     row = asked(operator)
     page = text_of(approver, f"{REQUESTS}/{row.pk}/change/")
     assert "operator asks about" in page
@@ -133,7 +135,9 @@ def test_somebody_else_approves(operator: Client, approver: Client) -> None:
     assert list(people.values_list("actor", flat=True)) == ["operator:operator", "operator:boss"]
 
 
-def test_somebody_else_declines_and_says_why(operator: Client, approver: Client) -> None:
+def test_second_operator_declines_request_only_with_reason(
+    operator: Client, approver: Client
+) -> None:
     row = asked(operator)
     assert "Say why it is declined" in decide(approver, row, "decline")
     row.refresh_from_db()
@@ -142,7 +146,7 @@ def test_somebody_else_declines_and_says_why(operator: Client, approver: Client)
     assert Process.objects.get(pk=row.process_id).state == "error"
 
 
-def test_nobody_decides_on_their_own_and_nobody_without_the_right(operator: Client) -> None:
+def test_requester_and_user_without_permission_cannot_decide_request(operator: Client) -> None:
     both = staff("both", "decide_undorequest", *ACTIONS)
     row = asked(both)
     page = text_of(both, f"{REQUESTS}/{row.pk}/change/")
@@ -191,7 +195,7 @@ def test_the_desk_counts_those_that_wait(operator: Client, approver: Client) -> 
     assert link not in operator.get(f"/admin/orders/order/{order.pk}/change/").content.decode()
 
 
-def test_nobody_is_told_who_may_not_see_them(operator: Client) -> None:
+def test_user_without_view_permission_is_told_of_no_approval_request(operator: Client) -> None:
     asked(operator)
     client = staff("clerk")
     clerk = get_user_model().objects.get(username="clerk")

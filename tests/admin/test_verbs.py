@@ -90,7 +90,7 @@ def test_every_verb_has_its_case() -> None:
     assert {case.permission for case in CASES.values()} <= set(VERBS)
 
 
-def test_whoever_may_does_it_once_and_it_is_written_down(
+def test_permitted_user_acts_once_and_act_is_journalled(
     case: Case, wire: Wire, nudges: list[str]
 ) -> None:
     process, client = case.begin(wire), staff("only", case.permission)
@@ -115,7 +115,9 @@ def test_whoever_may_does_it_once_and_it_is_written_down(
     assert every_row() == after
 
 
-def test_whoever_may_not_sees_no_link_and_does_nothing(case: Case, wire: Wire) -> None:
+def test_user_without_permission_sees_no_verb_link_and_changes_nothing(
+    case: Case, wire: Wire
+) -> None:
     process = case.begin(wire)
     client = staff("others", *(name for name in VERBS if name != case.permission))
     form, before = case.filled(process), every_row()
@@ -128,7 +130,7 @@ def test_whoever_may_not_sees_no_link_and_does_nothing(case: Case, wire: Wire) -
     assert every_row() == before
 
 
-def test_whoever_may_sees_the_link_and_may_look(case: Case, wire: Wire) -> None:
+def test_permitted_user_sees_verb_link_and_opens_form(case: Case, wire: Wire) -> None:
     process, client = case.begin(wire), staff("only", case.permission)
     before = every_row()
 

@@ -39,7 +39,7 @@ def run(*words: str) -> str:
         "Bearer \u00fc",
     ],
 )
-def test_nobody_comes_in_without_a_token(header: str | None, problem: Problem) -> None:
+def test_request_without_valid_token_is_refused(header: str | None, problem: Problem) -> None:
     headers = {"Idempotency-Key": "k"} | ({"Authorization": header} if header else {})
     answer = Client().post(
         "/api/v1/orders", json.dumps(BODY), content_type="application/json", headers=headers

@@ -34,7 +34,7 @@ def test_an_order_is_accepted_with_its_location(acme: Caller) -> None:
     assert order.process.lane == "client:acme"
 
 
-def test_what_it_costs_to_place_one_is_bounded(acme: Caller) -> None:
+def test_placing_an_order_costs_bounded_number_of_queries(acme: Caller) -> None:
     acme.place("first")
     with CaptureQueriesContext(connection) as captured:
         first = acme.place().json()

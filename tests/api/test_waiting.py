@@ -62,7 +62,9 @@ def test_without_a_place_the_answer_comes_at_once_and_says_so(
 
 
 @pytest.mark.django_db
-def test_whoever_waits_takes_a_place(acme: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_request_occupies_one_place_until_answered(
+    acme: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     placed = acme.place().json()
     seen: list[int] = []
 

@@ -66,7 +66,7 @@ def test_what_a_killed_measurement_started_is_ended(tmp_path: Path) -> None:
         time.sleep(0.01)
 
 
-def test_a_fleet_ends_what_it_started_and_forgets_it(tmp_path: Path) -> None:
+def test_fleet_stops_its_processes_and_removes_pid_file(tmp_path: Path) -> None:
     fleet = Fleet(tmp_path, {"WORD": "hello"})
     fleet.start(
         "one", "-c", "import os, time; print(os.environ['WORD'], flush=True); time.sleep(60)"

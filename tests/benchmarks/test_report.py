@@ -52,7 +52,7 @@ def test_every_case_has_a_key_and_is_null_until_it_is_measured() -> None:
     assert set(result.RUN) == set(CASES)
 
 
-def test_the_whole_says_where_it_was_measured_and_what_is_missing() -> None:
+def test_benchmark_result_names_machine_and_missing_cases() -> None:
     bench = Bench(Options(cases=(), database="sqlite", broker="none"))
     bench.raw.append({"case": "apply", "round": 1, "name": "ours", "steps_per_second": 1.0})
     bench.missing["filled: dbos"] = "not installed"

@@ -44,7 +44,7 @@ def test_it_waits_for_the_begin_of_its_own(
     assert _waits(own, monkeypatch) == 1
 
 
-def test_it_waits_for_none_where_it_sends_none(
+def test_psycopg_pipeline_does_not_wait_for_begin_under_autocommit(
     own: "psycopg.Connection[tuple[object, ...]]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """``takes_over_begin`` switches ``autocommit`` on and sends BEGIN as a statement."""

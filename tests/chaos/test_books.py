@@ -33,7 +33,7 @@ def unexplained(sandbox: Sandbox) -> list[str]:
     return books.unexplained(rows, sandbox.url, stocked=10)
 
 
-def test_what_is_in_stock_at_first_is_what_the_demo_puts_there() -> None:
+def test_chaos_books_start_with_the_demo_stock() -> None:
     assert books.STOCKED == demo_data.STOCK
 
 

@@ -39,7 +39,7 @@ def scene_of(crashed: list[str], *up: str) -> Scene:
     return Scene(system, Chronicle(), threading.Event(), {"direct": one("direct")})
 
 
-def test_everybody_ends_but_the_remote_services() -> None:
+def test_crash_all_kills_every_member_but_the_sandbox() -> None:
     crashed: list[str] = []
     scene = scene_of(crashed, "agents-1", "beat", "direct", "sandbox")
     CATALOGUE["crash-all"].strike(scene, STRIKE)
@@ -48,7 +48,7 @@ def test_everybody_ends_but_the_remote_services() -> None:
     assert (mark.fault, mark.says) == ("crash-all", "kill -9 of 3 at once")
 
 
-def test_where_nobody_is_up_nothing_was_struck() -> None:
+def test_crash_all_records_no_strike_if_no_member_is_up() -> None:
     scene = scene_of([])
     CATALOGUE["crash-all"].strike(scene, STRIKE)
     assert scene.chronicle.strikes() == {}
@@ -74,7 +74,7 @@ def test_it_strikes_again_once_something_has_moved(samples: list[Sample], strike
     assert scene.chronicle.strikes()["crash-all"] == strikes
 
 
-def test_nobody_gets_it_without_asking() -> None:
+def test_crash_all_is_not_among_usual_faults() -> None:
     assert "crash-all" not in USUAL
 
 
@@ -143,7 +143,7 @@ def test_a_damage_fails_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["sqlite+filesystem"], indirect=True)
-def test_everybody_comes_again_and_the_file_is_whole(stage: Stage) -> None:
+def test_crew_restarts_after_crash_all_and_sqlite_file_is_intact(stage: Stage) -> None:
     starts = {}
 
     def act(run: Run) -> None:

@@ -49,9 +49,7 @@ def states(chronicle: Chronicle, name: str = "agents-1") -> list[str]:
     return [state for _, state in chronicle.lanes[name]]
 
 
-def test_whoever_is_killed_is_started_again(
-    crew: Crew, chronicle: Chronicle, tmp_path: Path
-) -> None:
+def test_killed_member_is_started_again(crew: Crew, chronicle: Chronicle, tmp_path: Path) -> None:
     member = add(crew, tmp_path)
     crew.start()
     until(lambda: member.pid is not None, 10)
@@ -83,7 +81,7 @@ def runs(pid: int) -> bool:
         return False
 
 
-def test_whoever_is_held_stays_down(crew: Crew, tmp_path: Path) -> None:
+def test_held_member_stays_down(crew: Crew, tmp_path: Path) -> None:
     member = add(crew, tmp_path)
     member.is_held = True
     member.look()
@@ -94,7 +92,7 @@ def test_whoever_is_held_stays_down(crew: Crew, tmp_path: Path) -> None:
     assert member.starts == 1
 
 
-def test_whoever_is_frozen_says_nothing_until_it_is_thawed(
+def test_frozen_member_stands_still_until_thawed(
     crew: Crew, chronicle: Chronicle, tmp_path: Path
 ) -> None:
     member = add(crew, tmp_path)
@@ -118,7 +116,7 @@ def test_what_is_added_to_the_environment_counts_from_the_next_start(
     until(lambda: (tmp_path / "agents-1").read_text() == "+300s\n", 10)
 
 
-def test_whoever_is_dismissed_is_ended_and_gone(
+def test_dismissed_member_is_ended_and_removed(
     crew: Crew, chronicle: Chronicle, tmp_path: Path
 ) -> None:
     member = add(crew, tmp_path)

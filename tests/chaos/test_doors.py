@@ -151,7 +151,7 @@ def test_a_status_is_a_yes_and_gaps_are_seen(register: Register) -> None:
     ]
 
 
-def test_who_hears_nothing_asks_and_sends_again_only_what_is_not_there(
+def test_door_resends_only_unanswered_orders_that_shop_lacks(
     register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[str] = []

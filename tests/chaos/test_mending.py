@@ -67,7 +67,7 @@ def test_a_node_is_restarted_and_emptied_only_where_it_must_be(
     ],
     ids=["answers", "gone", "hangs", "silent", "somebody's own"],
 )
-def test_a_queue_that_hangs_is_told_from_one_that_is_gone(
+def test_queue_that_hangs_is_unsound_and_missing_queue_is_sound(
     answer: Exception | None, is_sound: bool
 ) -> None:
     class Channel:

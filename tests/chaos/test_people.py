@@ -41,7 +41,7 @@ def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], **
 
 
 @pytest.mark.django_db
-def test_they_find_what_is_at_work_in_error_undone_and_paused(wire: Wire, order: Order) -> None:
+def test_chaos_people_find_paused_order(wire: Wire, order: Order) -> None:
     found = meddlers("", rows)
     wanted = {people.AT_WORK, people.IN_ERROR, people.UNDONE, people.PAUSED}
 

@@ -103,7 +103,7 @@ def test_a_full_disk_costs_time_until_there_is_room(stage: Stage) -> None:
 
 
 @pytest.mark.fault("F38")
-def test_without_a_connection_left_everybody_waits_and_nobody_locks_another_out(
+def test_system_waits_out_lack_of_connections_without_deadlock(
     stage: Stage,
 ) -> None:
     def act(run: Run) -> None:

@@ -170,7 +170,7 @@ def test_a_message_has_nothing_of_the_name_and_the_password_of_a_url() -> None:
         pytest.param(b"x" * (LARGEST_ANSWER + 9), "http_402", id="too large"),
     ],
 )
-def test_the_code_is_the_remotes_own_where_it_is_one(body: bytes, code: str) -> None:
+def test_fault_takes_code_of_service_only_if_code_is_valid(body: bytes, code: str) -> None:
     with scripted([answer("402 No", body)]) as server, pytest.raises(Refused) as caught:
         post(server.url + "/x", json={"card": "4242"}, key="secret", remaining=seconds(5))
 

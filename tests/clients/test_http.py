@@ -98,7 +98,7 @@ def test_a_cookie_is_not_carried_to_the_next_call() -> None:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs the openssl command")
-def test_a_certificate_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
+def test_untrusted_certificate_is_refused(tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     command = (
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"

@@ -37,7 +37,7 @@ def of_a_healed_incident() -> None:
 
 
 @pytest.mark.postgresql
-def test_one_that_joins_an_incident_keeps_it_open_or_reopens_it(
+def test_alert_joining_during_refresh_leaves_incident_open(
     two: tuple[Session, Session],
 ) -> None:
     def refresh() -> int:

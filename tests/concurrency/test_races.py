@@ -286,7 +286,7 @@ def test_a_verb_looks_again_when_an_agent_starts_between_its_look_and_its_write(
 
 
 @pytest.mark.postgresql
-def test_a_claim_whose_process_somebody_works_on_is_not_sent_again() -> None:
+def test_claim_of_locked_process_is_not_sent_again() -> None:
     submit_some(1)
     (claimed,) = claim_steps.claim_due(TOY, "scheduler", NOW)
     later = NOW + timedelta(hours=1)

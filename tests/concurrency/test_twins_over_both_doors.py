@@ -105,7 +105,7 @@ def counts() -> tuple[int, ...]:
     return tuple(model.objects.count() for model in (Order, OrderLine, Process, Step))
 
 
-def test_both_doors_have_one_space_of_keys(by_http: Twin, by_queue: Twin) -> None:
+def test_http_and_queue_share_one_space_of_submission_keys(by_http: Twin, by_queue: Twin) -> None:
     _, status, made = by_http()()
     assert status == 201
     assert by_queue()() == ("queue", "order", made["number"])

@@ -42,7 +42,7 @@ def test_a_prepared_environment_is_good_for_its_own_process_only() -> None:
     assert environment.began({environment.MARK: "1 1.5"}) == 1.5
 
 
-def test_it_is_refused_where_it_cannot_prepare_itself() -> None:
+def test_demo_refuses_to_run_unless_started_from_command_line() -> None:
     with pytest.raises(CommandError, match="command line"):
         call_command("demo", "--headless")
 

@@ -238,7 +238,7 @@ def test_a_role_is_killed_by_the_id_that_the_stack_keeps(
     assert acts() == [("demo_role_killed", "operator:operator", detail)]
 
 
-def test_a_process_of_somebody_else_is_left_alone(
+def test_kill_leaves_foreign_process_with_reused_id_alone(
     operator: Client, other: "subprocess.Popen[bytes]", tmp_path: Path
 ) -> None:
     # As if the id had been given to another process since it was written down.

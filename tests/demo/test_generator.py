@@ -36,7 +36,7 @@ def run(generator: Generator, seconds: float = 20) -> None:
         time.sleep(0.01)
 
 
-def test_so_many_are_placed_as_the_script_has_them() -> None:
+def test_generator_places_orders_as_scripted() -> None:
     placing = made(5)
     run(placing)
     assert placing.problem is None

@@ -56,7 +56,7 @@ def test_a_and_d_decide_on_the_oldest_large_order() -> None:
     assert run.said == ["no order waits for a decision"]
 
 
-def test_at_the_end_nobody_is_left_undecided() -> None:
+def test_quitting_demo_accepts_undecided_orders() -> None:
     run = FakeRun()
     run.undecided, run.settled = 1, True
     typing(run, "q").end()

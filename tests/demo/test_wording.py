@@ -118,7 +118,7 @@ def test_an_order_in_error_names_the_step() -> None:
     assert (found.text, found.tone) == ("ERROR parcel, operator told", "bad")
 
 
-def test_an_order_nobody_has_looked_at() -> None:
+def test_board_says_pending_order_waits_for_scheduler() -> None:
     assert wording.order(process("pending"), ()).text == "waiting for the Scheduler"
 
 

@@ -86,7 +86,7 @@ def test_a_broker_that_is_away_is_told_of_once_and_without_its_password(nobody: 
         ("amqp://shop:hunter2@mq:1/shop", "amqp://shop:***@mq:1/shop"),
     ],
 )
-def test_a_password_is_masked_where_there_is_one(
+def test_broker_finding_masks_password_in_url(
     given: str, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away() -> None:
@@ -207,7 +207,9 @@ def test_a_queue_of_an_application_s_own_must_be_read_once_something_waits(rabbi
         assert levels() == []
 
 
-def test_a_queue_nobody_keeps_up_with(rabbit: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_queue_with_too_many_waiting_messages(
+    rabbit: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     declare(rabbit)
     monkeypatch.setattr(queues, "MANY_MESSAGES", 1)
     with rabbit.connection() as connection:

@@ -138,7 +138,7 @@ def refuse() -> list[Finding]:
         ),
     ],
 )
-def test_what_a_probe_needs_and_is_not_there_leaves_it_out(
+def test_probes_without_their_prerequisite_are_left_out_and_counted(
     monkeypatch: pytest.MonkeyPatch, missing: str, left: list[str], said: str
 ) -> None:
     monkeypatch.setattr(examination, "_touch_database", list)
@@ -273,7 +273,7 @@ def test_colours_are_for_terminals_that_want_them(
     assert "\x1b" not in run(looks=[bad], tty=True)[0]
 
 
-def test_a_group_that_is_not_there_is_refused_with_those_that_are(run: Run) -> None:
+def test_doctor_refuses_unknown_group_and_lists_known_groups(run: Run) -> None:
     with pytest.raises(CommandError, match=r"no group 'database'\. Groups: shop"):
         run("--only", "database")
 

@@ -176,7 +176,7 @@ def test_one_incident_for_each_probe() -> None:
     }
 
 
-def test_a_probe_that_nobody_runs_any_more_is_forgotten() -> None:
+def test_result_of_probe_no_longer_run_is_deleted() -> None:
     probe_results.keep(failing(), NOW)
     probe_results.keep([ProbeOutcome("other.one", "ok")], NOW + timedelta(days=1, seconds=1))
     assert [one.name for one in ProbeResult.objects.all()] == ["other.one"]

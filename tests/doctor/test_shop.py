@@ -25,7 +25,7 @@ def test_dead_letters() -> None:
     assert said(shop.dead_letters_are_dealt_with()) == [("warning", "1 dead letter is open")]
 
 
-def test_passwords_that_everybody_knows() -> None:
+def test_doctor_reports_users_with_well_known_passwords() -> None:
     users = get_user_model().objects
     users.create_user("operator", password="operator")
     users.create_user("viewer", password="something else")

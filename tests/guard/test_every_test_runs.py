@@ -7,7 +7,7 @@ from tests import everywhere
 TESTS = Path(everywhere.__file__).parent
 
 
-def test_what_needs_postgresql_runs_where_one_is() -> None:
+def test_every_postgresql_test_is_in_the_postgresql_pass() -> None:
     marked = [
         path
         for path in TESTS.rglob("test_*.py")

@@ -85,7 +85,7 @@ UNKNOWN = {"name": "django", "skip_reason": "not found on PyPI"}
         ),
     ],
 )
-def test_nobody_is_reassured_by_what_was_not_looked_up(
+def test_audit_says_which_packages_were_not_looked_up(
     capsys: pytest.CaptureFixture[str], run: audit.Run, code: int, said: str
 ) -> None:
     assert audit.tell("r.txt", audit.audit("r.txt", run)) == code

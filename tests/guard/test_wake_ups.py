@@ -49,7 +49,7 @@ def woken(module: ModuleType) -> set[tuple[str, str]]:
     }
 
 
-def test_nobody_wakes_by_hand() -> None:
+def test_only_verbs_and_engine_roles_import_wake_ups() -> None:
     found = [
         f"{name_of(path)}:{line} imports {name}"
         for path in sources()

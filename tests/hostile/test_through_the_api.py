@@ -118,7 +118,9 @@ class TestEnvelope:
 
     @pytest.mark.fault("F32")
     @pytest.mark.parametrize("name", envelopes.REPLY_TOS)
-    def test_a_queue_of_somebody_else(self, acme: Caller, nothing_stored: Any, name: str) -> None:
+    def test_foreign_or_malformed_reply_to_is_refused(
+        self, acme: Caller, nothing_stored: Any, name: str
+    ) -> None:
         answer = send(acme, corpus.order(reply_to=envelopes.REPLY_TOS[name]))
         assert [one["field"] for one in refused(answer, 422)["errors"]] == ["reply_to"]
         nothing_stored(answer)

@@ -117,7 +117,7 @@ def test_a_good_token_with_half_a_character_after_it(acme: Caller, send: Send) -
 
 @pytest.mark.fault("F32")
 @pytest.mark.parametrize("name", envelopes.REPLY_TOS)
-def test_a_queue_of_somebody_else(send: Send, name: str) -> None:
+def test_foreign_or_malformed_reply_to_is_refused(send: Send, name: str) -> None:
     for_it = envelopes.REPLY_TOS[name]
     assert [one["field"] for one in send(corpus.ORDER, reply_to=for_it)] == ["reply_to"]
     assert [one["field"] for one in send(corpus.order(reply_to=for_it))] == ["reply_to"]

@@ -100,7 +100,7 @@ def test_one_about_a_process_closes_when_its_cause_ends(
     assert resolve_ended(NOW) == 0
 
 
-def test_a_skipped_step_of_a_processed_process_stays_until_somebody_takes_note() -> None:
+def test_skipped_step_alert_of_processed_process_stays_until_acknowledged() -> None:
     step = stuck({}, skipped=True)
     alert = raised("step_skipped", step)
     over(step)
@@ -153,7 +153,7 @@ def test_what_is_raised_again_and_again_closes_once_it_is_quiet(code: str) -> No
 
 
 @pytest.mark.parametrize("code", ["restored", "something_of_an_app"])
-def test_what_no_row_can_tell_stays_until_somebody_takes_note(code: str) -> None:
+def test_alert_whose_cause_no_row_shows_stays_until_acknowledged(code: str) -> None:
     raised(code, at=NOW - HOUR)
     assert resolve_ended(NOW) == 0
     Alert.objects.update(acknowledged_at=NOW)

@@ -380,7 +380,7 @@ def test_a_transient_callback_counts_as_a_failure_of_the_attempt(waiting: Proces
 @pytest.mark.parametrize(
     "spoil", [lambda token: token[:-1] + "x", lambda token: "x" + token, lambda token: ""]
 )
-def test_a_token_of_somebody_else_is_refused(waiting: Process, spoil: Callable[[str], str]) -> None:
+def test_damaged_callback_token_is_refused(waiting: Process, spoil: Callable[[str], str]) -> None:
     before = list(Step.objects.values())
 
     with pytest.raises(BadToken, match="damaged"):

@@ -41,9 +41,7 @@ def look(agents: set[str] | None = None) -> claim_steps.ClaimBatch:
 @pytest.mark.parametrize(
     ("room", "batch"), [(1, 200), (3, 200), (4, 200), (200, 3), (200, 4), (200, 5)]
 )
-def test_it_takes_as_many_as_there_is_room_for_and_says_whether_there_may_be_more(
-    room: int, batch: int, toy: Toy
-) -> None:
+def test_look_takes_claims_up_to_room_and_says_if_cut_off(room: int, batch: int, toy: Toy) -> None:
     processes = [toy() for _ in range(4)]
     Flow.objects.filter(agent="toy.alpha").update(window=room)
 
@@ -174,7 +172,7 @@ def test_a_claim_forgets_that_one_was_lost_and_not_when_the_order_began(toy: Toy
     assert Process.objects.get().started_at == NOW - timedelta(hours=1)
 
 
-def test_a_call_that_must_not_be_repeated_is_given_up_where_there_is_no_room(toy: Toy) -> None:
+def test_unsafe_step_of_unknown_outcome_ends_in_error_without_room(toy: Toy) -> None:
     process = toy()
     Flow.objects.filter(agent="toy.alpha").update(window=0)
     Step.objects.filter(process=process, name="one").update(is_in_doubt=True, effect="unsafe")
@@ -263,9 +261,7 @@ class TestTwoSessions:
         )
         assert [pk for (pk,) in written] == keys
 
-    def test_a_step_that_somebody_writes_to_meanwhile_is_claimed_as_it_is_then(
-        self, toy: Toy
-    ) -> None:
+    def test_look_claims_step_that_another_session_has_just_written(self, toy: Toy) -> None:
         process = toy()
         row = only(process, "one")
         put_off = "UPDATE workers_step SET timeout_seconds = 7 WHERE id = %s"
@@ -275,4 +271,5 @@ class TestTwoSessions:
 
         # Its condition holds: a pending step that nobody else has claimed.
         assert [claim.step_id for claim in results[0]] == [row.pk]
-        assert only(process, "one").state == "processing"
+        claimed = only(process, "one")
+        assert (claimed.state, claimed.timeout_seconds) == ("processing", 7)

@@ -98,9 +98,7 @@ def test_a_broker_that_is_not_reached_is_not_asked_again(connects: Any) -> None:
     assert connection.times == 1
 
 
-def test_what_concerns_one_message_is_told_and_the_next_one_arrives(
-    vhost: str, connects: Any
-) -> None:
+def test_refused_message_is_reported_and_connection_stays_usable(vhost: str, connects: Any) -> None:
     connection = connects(vhost)
     with Connection(vhost) as other:
         channel = other.channel()

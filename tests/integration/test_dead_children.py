@@ -136,7 +136,7 @@ def test_of_a_claim_that_is_answered_unstarted_late_or_another_s_nothing_is_note
     ],
     ids=["alive", "gone", "nobody's"],
 )
-def test_a_process_is_gone_where_its_number_is_nobody_s(name: str, is_gone: bool) -> None:
+def test_process_whose_id_does_not_exist_is_gone(name: str, is_gone: bool) -> None:
     assert dead_children.is_gone(name) == is_gone
 
 

@@ -112,7 +112,7 @@ def test_the_next_batch_is_settled_while_the_first_one_s_claims_are_under_way(
     assert claimed(wire) == second_of(processes)
 
 
-def test_one_batch_alone_leaves_from_where_it_was_settled(
+def test_single_batch_is_sent_by_the_settling_thread(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, given = answered(2)
@@ -207,7 +207,7 @@ def lots(
     monkeypatch.setattr(background_sender, "send", lambda load: became(load.bundles[0][0].agent))
 
 
-def test_it_is_told_of_each_lot_by_whoever_sends_before_the_next_leaves(
+def test_sender_reports_lot_in_calling_thread_before_next_lot_leaves(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     events: list[tuple[str, object]] = []
@@ -259,7 +259,7 @@ def test_what_goes_wrong_with_a_lot_is_logged_and_the_next_leaves(
     assert [record.message for record in caplog.records] == ["background_send_failed"]
 
 
-def test_who_is_interrupted_while_it_waits_waits_on_for_what_is_under_way(
+def test_second_wait_after_interrupt_still_reports_sent_lot(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lots(monkeypatch, lambda agent: background_sender.Outcome(1))

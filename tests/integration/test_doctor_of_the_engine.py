@@ -51,7 +51,7 @@ def test_every_finding_that_is_bad_says_why_and_what_to_do() -> None:
 
 
 class TestDuties:
-    def test_they_are_there_after_migrate(self) -> None:
+    def test_doctor_finds_duties_scheduled_after_ensure(self) -> None:
         beat_schedule.ensure()
         assert levels(duties.are_scheduled()) == ["ok"]
 
@@ -160,7 +160,7 @@ class TestBacklog:
         assert levels(backlog.started_steps_end()) == []
         assert levels(backlog.filed_replies_are_settled()) == level
 
-    def test_claims_nobody_starts(self) -> None:
+    def test_doctor_warns_of_claim_sent_again_and_never_started(self) -> None:
         step = StepFactory(claimed=True, agent="press.print")
         assert said(backlog.claims_are_started()) == []
         Step.objects.filter(pk=step.pk).update(lost_count=4)

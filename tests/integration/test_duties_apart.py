@@ -149,7 +149,7 @@ def test_what_recovery_raises_is_raised_when_operators_can_be_told(
     ]
 
 
-def test_a_duty_that_is_performed_again_fails_no_more_and_keeps_what_it_raised(
+def test_recovered_duty_resets_failures_and_keeps_last_error(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as broken:

@@ -63,7 +63,7 @@ class TestRegistry:
         duty("rinse", When.SWEEP, before="dry")(lambda lease: None)
         assert list(registered(When.SWEEP)) == ["wash", "rinse", "dry", "stack"]
 
-    def test_what_one_is_to_come_before_must_be_there(self) -> None:
+    def test_duty_cannot_be_registered_before_unknown_duty(self) -> None:
         with pytest.raises(ValueError, match="dry"):
             duty("rinse", When.SWEEP, before="dry")(lambda lease: None)
         assert registered(When.SWEEP) == {}

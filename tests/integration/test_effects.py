@@ -45,7 +45,7 @@ class TestEffects:
         assert len(toy.calls["toy.asker?"]) == 1
         assert len(toy.calls["toy.asker"]) == 2
 
-    def test_while_nobody_can_tell_it_is_not_called(self, wire: Wire) -> None:
+    def test_step_in_doubt_is_not_called_again_while_probe_is_unanswered(self, wire: Wire) -> None:
         process = submit("toy_queried", subject="Toy 1", input={})
         start_and_lose(wire)
         toy.script["toy.asker?"] = be_away

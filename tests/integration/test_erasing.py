@@ -27,6 +27,7 @@ from workers.definitions import amounts
 from workers.desk.models import Note
 from workers.desk.store import notes
 from workers.exceptions import StateError
+from workers.management.terminal import actor
 from workers.models import Alert, Incident, Journal, Process, Sink, Step, UndoRequest
 from workers.operate import invariants, persons
 from workers.rules.approved_acts import Act
@@ -421,7 +422,7 @@ class TestAPerson:
             call("erase", *words)
         assert dump() == before
 
-    def test_an_export_has_all_of_it_and_the_audit_who_made_it(self) -> None:
+    def test_export_has_all_data_of_person_and_is_journalled(self) -> None:
         order = ended_order()
         private_letter()
 
@@ -434,4 +435,5 @@ class TestAPerson:
         assert [step["name"] for step in first["steps"]]
         assert MAIL in found["dead letters"][0]["body"]
         assert Journal.objects.filter(event="personal_shown", process=order.process).count() == 1
-        assert Journal.objects.get(event="person_exported").detail == {"processes": 2}
+        exported = Journal.objects.get(event="person_exported")
+        assert (exported.actor, exported.detail) == (actor(), {"processes": 2})

@@ -60,7 +60,7 @@ def test_a_process_that_waits_for_a_decision_is_seen(toy: Toy) -> None:
     assert find_work.look(NOW) == replace(NOTHING, has_flagged=True)
 
 
-def test_a_claim_nobody_has_started_is_seen_once_its_allowance_is_over(toy: Toy) -> None:
+def test_look_sees_unstarted_claim_once_allowance_is_over(toy: Toy) -> None:
     toy()
     (found,) = claim()
     over = only(Process.objects.get(), "one").dispatch_by
@@ -92,7 +92,7 @@ def test_who_is_to_be_told_is_seen(toy: Toy) -> None:
     assert find_work.look(NOW) == NOTHING
 
 
-def test_the_poll_is_due_once_its_interval_is_over_and_where_nobody_ever_polled() -> None:
+def test_poll_is_due_after_interval_or_if_never_performed() -> None:
     seen = [find_work.look(NOW + timedelta(seconds=seconds)).is_poll_due for seconds in (0, 4, 5)]
     Lease.objects.all().delete()
 
@@ -100,7 +100,7 @@ def test_the_poll_is_due_once_its_interval_is_over_and_where_nobody_ever_polled(
     assert find_work.look(NOW).is_poll_due
 
 
-def test_a_look_asks_no_more_than_that_where_there_is_nothing(
+def test_idle_scheduler_skips_queries_for_absent_work(
     toy: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:

@@ -153,7 +153,7 @@ def test_a_look_that_finds_nothing_asks_once_and_not_for_each_agent() -> None:
     assert len(asked) == 2
 
 
-def test_a_step_that_ends_while_nobody_waits_has_nobody_looked_for(wire: Wire) -> None:
+def test_successor_is_claimed_at_settlement_without_further_look(wire: Wire) -> None:
     submit("toy_line", subject="Toy 1", input={})
 
     with CaptureQueriesContext(connection) as captured:

@@ -34,7 +34,7 @@ def rolled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return asked
 
 
-def test_it_begins_an_hour_back_and_goes_on_where_it_stopped(rolled: list[int]) -> None:
+def test_health_duty_begins_an_hour_back_and_resumes_at_last_minute(rolled: list[int]) -> None:
     with frozen_clock(NOW) as clock:
         clock.advance(seconds=health.GRACE_SECONDS)
         assert health.run() == health.Round(60, is_behind=False)

@@ -149,7 +149,7 @@ LATE: list[Callable[[int, int], bool]] = [
 
 
 @pytest.mark.parametrize("act", LATE)
-def test_whoever_comes_after_it_was_resolved_changes_nothing(
+def test_late_act_on_resolved_or_missing_incident_changes_nothing(
     incident: Incident, ann: int, act: Callable[[int, int], bool]
 ) -> None:
     commands.resolve(incident.pk, ann, actor=ACTOR, now=NOW)

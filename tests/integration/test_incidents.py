@@ -88,13 +88,13 @@ def test_orders_that_fail_alike_are_one_incident(priced: None) -> None:
     assert collect(NOW) == 0
 
 
-def test_what_nobody_has_appraised_has_no_worth() -> None:
+def test_incident_without_appraisal_has_no_worth() -> None:
     fails()
     collect(NOW)
     assert Incident.objects.get().money is None
 
 
-def test_an_appraiser_that_fails_keeps_nobody_from_being_told() -> None:
+def test_incident_is_collected_though_appraiser_fails() -> None:
     def appraise(process_ids: Collection[int]) -> dict[int, Decimal]:
         raise LookupError
 
@@ -149,7 +149,7 @@ def test_one_whose_cause_comes_back_soon_is_reopened() -> None:
     assert (incident.resolved_at, incident.opened_at, incident.total) == (None, NOW, 2)
 
 
-def test_one_whose_cause_comes_back_late_is_a_new_one() -> None:
+def test_cause_that_returns_late_opens_a_new_incident() -> None:
     alert = fails()
     collect(NOW)
     over(alert)
@@ -206,7 +206,7 @@ def test_two_sweeps_at_once_attach_each_alert_once(monkeypatch: pytest.MonkeyPat
     assert (incident.members, incident.total) == (1, 1)
 
 
-def test_what_comes_while_it_is_looked_at_keeps_it_from_being_resolved(
+def test_alert_arriving_during_refresh_keeps_incident_from_resolving(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     alert = fails()
@@ -259,7 +259,7 @@ def test_an_alert_about_no_process_has_an_incident_of_its_own() -> None:
     assert sorted(row.params["about"] for row in Incident.objects.all()) == ["a.b", "a.c"]
 
 
-def test_150_orders_of_one_cause_are_one_incident_that_heals_with_them(wire: Wire) -> None:
+def test_incident_of_150_failures_resolves_once_orders_are_resubmitted(wire: Wire) -> None:
     """Nobody touches an alert: the resubmission of the orders is all that it takes."""
     beat_schedule.ensure_flow()
 
@@ -298,7 +298,7 @@ def again(alert: Alert, reason: str, at: Any = NOW) -> None:
         alerts.write([call], at)
 
 
-def test_an_order_that_fails_anew_belongs_to_what_it_fails_of_now() -> None:
+def test_order_that_fails_anew_moves_to_incident_of_new_cause() -> None:
     """It was resubmitted, and failed of something else before the sweep had looked."""
     alert = fails(params={"reason": "answered 500"})
     other = fails(params={"reason": "answered 500"})
@@ -319,7 +319,7 @@ def test_an_order_that_fails_anew_belongs_to_what_it_fails_of_now() -> None:
     assert (before.members, alert.incident.members, alert.incident.total) == (1, 1, 1)
 
 
-def test_one_that_fails_of_the_same_stays_where_it_is() -> None:
+def test_order_that_fails_of_same_cause_stays_in_its_incident() -> None:
     alert = fails(params={"reason": "no"})
     collect(NOW)
     again(alert, "no")
@@ -333,7 +333,7 @@ def late(why: str, seconds: int, at: Any = NOW, duty: str = "sweep") -> None:
     alerts.raise_alert("duty_overdue", params=says, subject=duty, now=at)
 
 
-def test_what_is_of_no_process_stays_in_its_incident_and_that_says_what_is_known_now() -> None:
+def test_alert_without_process_stays_in_incident_and_updates_its_text() -> None:
     """A duty is raised anew every two seconds, with other words each time."""
     late("unasked", 10)
     collect(NOW)
@@ -349,7 +349,7 @@ def test_what_is_of_no_process_stays_in_its_incident_and_that_says_what_is_known
     assert refresh(NOW + HOUR) == 0
 
 
-def test_duties_that_are_late_together_are_one_incident_that_names_those_that_still_are() -> None:
+def test_late_duties_share_one_incident_that_names_duties_still_late() -> None:
     late("unasked", 10)
     late("unasked", 10, duty="poll")
     collect(NOW)

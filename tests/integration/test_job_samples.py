@@ -49,7 +49,7 @@ def test_a_job_no_larger_than_its_sample_is_done() -> None:
     assert BulkJob.objects.get().state == "done"
 
 
-def test_one_that_somebody_paused_after_its_sample_waits_for_nobody_s_look() -> None:
+def test_job_paused_by_operator_after_sample_awaits_no_review() -> None:
     job_id = job_of(failed(4), sample=2)
     store.work(job_id, 200)
     store.steer(job_id, "resume", actor="operator:bob")

@@ -310,7 +310,7 @@ def test_one_worker_at_a_time_works_jobs(wire: Wire) -> None:
     assert (BulkJob.objects.get().done, wire.messages) == (0, [])
 
 
-def test_the_poll_has_jobs_worked_that_nobody_works(wire: Wire) -> None:
+def test_poll_asks_for_work_on_jobs_that_no_worker_works(wire: Wire) -> None:
     job_of(failed(1))
     scheduler.advance()
     assert len(wire.of(wake_ups.RUN_JOBS.task)) == 1
@@ -387,7 +387,7 @@ def test_every_verb_does_what_the_verb_on_one_process_does(wire: Wire) -> None:
         assert entry.detail.get("reason") == "the bank is back", verb
 
 
-def test_nobody_knows_whether_it_happened_unless_somebody_says_so() -> None:
+def test_job_refuses_step_of_unknown_outcome_unless_nothing_happened() -> None:
     process, other = failed(2)
     doubt = {"effect": "unsafe", "may_have_effect": True, "is_in_doubt": True}
     Step.objects.filter(process__in=[process, other]).update(**doubt)

@@ -84,7 +84,7 @@ def test_it_is_looked_at_after_an_error_that_was_swallowed(looks: list[float]) -
 
 
 @pytest.mark.postgresql
-def test_after_a_task_that_raised_there_is_a_new_one(looks: list[float]) -> None:
+def test_connection_is_replaced_after_task_that_raised(looks: list[float]) -> None:
     _run()
     before = connection.connection
     with pytest.raises(KeyError), db_connections.kept():
@@ -174,7 +174,7 @@ def test_one_that_was_left_in_the_middle_of_something_is_replaced(
 
 
 @pytest.mark.postgresql
-def test_one_that_died_is_replaced_at_the_next_look_or_fails_one_task(
+def test_dead_connection_is_replaced_at_next_look_or_fails_one_task(
     clock: Clock, looks: list[float]
 ) -> None:
     def kill() -> None:

@@ -146,7 +146,7 @@ def test_what_settles_and_claims_is_planned_once(toy: Toy) -> None:
         assert any(part in text for text in texts)
 
 
-def test_only_a_plan_that_is_kept_is_bound_to_look_rows_up_one_by_one() -> None:
+def test_only_kept_plan_is_bound_to_look_rows_up_one_by_one() -> None:
     """A planner that may read tables as it likes would read a small one whole for each row."""
     free = dialect.looked_up("t.id", "v.id")
     with prepared_plans.kept():
@@ -166,7 +166,7 @@ def test_what_others_ask_is_planned_as_ever(toy: Toy) -> None:
     assert dialect.fetch("SHOW enable_seqscan") == [("on",)]
 
 
-def test_within_a_transaction_of_somebody_else_nothing_is_changed(toy: Toy) -> None:
+def test_kept_plans_change_nothing_inside_an_outer_transaction(toy: Toy) -> None:
     toy()
     reply = a_result(started())
     connection.close()
@@ -197,7 +197,7 @@ def test_the_planner_is_told_for_a_transaction_and_no_longer() -> None:
     assert look() == usual
 
 
-def test_none_is_kept_where_a_pooler_does_not_know_of_them(toy: Toy, settings: Any) -> None:
+def test_no_plan_is_kept_if_kept_plans_are_switched_off(toy: Toy, settings: Any) -> None:
     settings.SAS_KEPT_PLANS = 0
 
     _each_verb(toy)
@@ -288,7 +288,7 @@ def test_a_plan_that_is_good_no_more_fails_no_step(toy: Toy) -> None:
     assert Step.objects.get(pk=first.step_id).state == "processed"
 
 
-def test_whoever_submits_past_a_pooler_is_told_what_to_set() -> None:
+def test_plan_lost_behind_pooler_raises_error_that_names_setting() -> None:
     with prepared_plans.prepared():
         dialect.fetch("SELECT %s::int + 1", [1])
     with connection.cursor() as cursor:
@@ -304,7 +304,7 @@ def test_whoever_submits_past_a_pooler_is_told_what_to_set() -> None:
     assert connection.connection is None
 
 
-def test_a_transaction_of_somebody_else_keeps_its_connection() -> None:
+def test_stale_plan_leaves_connection_of_outer_transaction_open() -> None:
     def refused() -> None:
         with prepared_plans.prepared():
             cause = psycopg.errors.ProtocolViolation('prepared statement "a" requires 0')

@@ -245,7 +245,7 @@ def test_each_process_is_told_before_it_starts_that_the_database_is_older(role: 
     assert f"from workers.{newest} on" in str(tables.problem())
 
 
-def test_one_that_may_not_read_what_was_migrated_starts() -> None:
+def test_worker_starts_without_right_to_read_migrations() -> None:
     forget_the_newest_migration()
     mark = roles.make()
     with connection.cursor() as cursor:

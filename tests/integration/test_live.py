@@ -200,7 +200,7 @@ def test_no_more_are_put_off_at_a_time_than_a_sweep_takes(toy: Toy) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 1000])
-def test_what_is_not_lost_and_not_over_keeps_nobody_from_what_is(toy: Toy, batch: int) -> None:
+def test_running_claims_do_not_hide_expired_claim_from_sweep(toy: Toy, batch: int) -> None:
     for _ in range(3):
         toy()
     first, second, third = claim()
@@ -263,7 +263,7 @@ def test_a_claim_that_would_be_looked_at_too_late_is_told_and_mended(
     assert rows() == right
 
 
-def test_an_unstarted_claim_is_mended_so_that_it_is_looked_at_early(step: Step) -> None:
+def test_mending_brings_forward_next_look_at_unstarted_claim(step: Step) -> None:
     change(step, **CLAIMED)
     LiveStep.objects.update(look_at=after(16))
 
@@ -312,9 +312,7 @@ def test_a_step_is_not_claimed_because_a_wrong_row_says_so(step: Step, state: st
     assert Step.objects.values().get(pk=step.pk) == before
 
 
-def test_nobody_waits_behind_a_step_that_only_a_wrong_row_calls_pending(
-    step: Step, toy: Toy
-) -> None:
+def test_wrong_pending_index_row_holds_up_no_other_step(step: Step, toy: Toy) -> None:
     change(step, state="skipped")
     LiveStep.objects.create(
         step=step,
@@ -333,7 +331,7 @@ def test_nobody_waits_behind_a_step_that_only_a_wrong_row_calls_pending(
 
 
 @pytest.mark.postgresql
-def test_whoever_has_no_search_path_may_write_steps(step: Step) -> None:
+def test_step_index_follows_update_made_with_empty_search_path(step: Step) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_schema()")
         schema = cursor.fetchone()[0]

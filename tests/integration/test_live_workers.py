@@ -76,7 +76,7 @@ def test_a_worker_that_leaves_takes_its_room_along() -> None:
 
 
 @override_settings(SAS_BUNDLE_LIMIT=2)
-def test_what_a_vanished_worker_holds_takes_up_nobody_s_room() -> None:
+def test_claims_of_vanished_worker_take_no_room() -> None:
     alive(1)
     claims = taken(2)
     Step.objects.filter(pk__in=[one.step_id for one in claims]).update(
@@ -119,7 +119,7 @@ def test_a_worker_that_vanished_is_told_of_until_it_reports() -> None:
     assert alert.resolved_at is not None
 
 
-def test_a_queue_that_nobody_serves_is_told_of_where_steps_wait() -> None:
+def test_unserved_queue_raises_alert_where_steps_wait() -> None:
     submit("toy_line", subject="Toy 1", input={}, now=NOW)
     queues = {"sas.agents": {"toy.alpha"}, "press": {"toy.beta"}}
 

@@ -62,7 +62,7 @@ def test_the_limit_is_given_back_after_a_migration_that_failed(
     assert limits() == before
 
 
-def test_migrate_is_the_one_that_lifts_it() -> None:
+def test_migrate_command_is_the_project_s_own() -> None:
     from django.core.management import get_commands
 
     assert get_commands()["migrate"] == "sasproject"

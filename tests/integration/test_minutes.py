@@ -113,7 +113,7 @@ def test_call_and_waiting_time_fall_into_their_buckets() -> None:
     assert row().workers == 1
 
 
-def test_what_somebody_else_answered_tells_nothing_of_the_call() -> None:
+def test_outside_answer_or_act_by_hand_adds_no_call_time() -> None:
     at = NOW + timedelta(seconds=1)
     ended("processed", at, seconds=3600, answered="callback")
     ended("expired", at, seconds=3600, fault={"code": "unanswered"})

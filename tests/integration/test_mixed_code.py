@@ -86,7 +86,7 @@ class TestClaims:
         assert list(Step.objects.filter(process__in=unknown).order_by("pk").values()) == before
         assert not Alert.objects.exists()
 
-    def test_what_becomes_ready_by_a_code_that_does_not_know_it_is_queued(self, wire: Wire) -> None:
+    def test_step_made_ready_by_code_that_lacks_its_version_stays_pending(self, wire: Wire) -> None:
         process = submit("toy_line", subject="Toy 1", input={})
         scheduler.advance()
         wire.deliver_all("workers.run_bundle")
@@ -152,7 +152,7 @@ class TestRoom:
         assert len(claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW)) == room
 
     @override_settings(SAS_BUNDLE_LIMIT=2)
-    def test_a_worker_that_does_not_say_what_it_knows_has_room(self) -> None:
+    def test_worker_that_does_not_report_its_code_has_room(self) -> None:
         live_workers.report("old", "celery-old@host", ["sas.agents"], 1, NOW)
         for number in range(9):
             submit("toy_line", subject=f"Toy {number}", input={}, now=NOW)

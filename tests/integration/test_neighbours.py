@@ -203,7 +203,7 @@ class TestOwnId:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_it_is_not_read_in_a_transaction_whose_failure_it_would_be() -> None:
+def test_installation_id_is_not_read_inside_a_transaction() -> None:
     from django.db import transaction
 
     assert installation._read() == str(Installation.objects.get().id)

@@ -134,7 +134,7 @@ def _rows(process: Process) -> list[tuple[Any, ...]]:
     return list(Journal.objects.filter(process=process).order_by("pk").values_list(*columns))
 
 
-def test_an_error_is_an_end_and_so_is_what_comes_after_it(ends: Ends) -> None:
+def test_on_end_is_called_for_error_and_for_every_later_end(ends: Ends) -> None:
     process = heard()
     last = to_the_last(process)
 
@@ -170,7 +170,7 @@ def test_a_cancelled_process_is_told_of_in_the_operators_transaction(ends: Ends)
     assert left() == ["Toy 1 cancelled 1"]
 
 
-def test_one_that_ends_as_it_is_submitted_is_told_of(ends: Ends) -> None:
+def test_on_end_is_called_for_process_that_ends_at_submission(ends: Ends) -> None:
     heard("toy_heard_at_once", is_wanted=False)
 
     assert [end.state for end in ends] == ["processed"]

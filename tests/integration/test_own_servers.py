@@ -7,7 +7,7 @@ import redis
 from tests.services import own_redis_database
 
 
-def test_nobody_empties_another_s_redis_database() -> None:
+def test_own_redis_database_is_isolated_and_cleared_after_use() -> None:
     with ExitStack() as stack:
         first = redis.Redis.from_url(stack.enter_context(own_redis_database()))
         first.set("kept", "yes")
@@ -17,7 +17,7 @@ def test_nobody_empties_another_s_redis_database() -> None:
     assert first.keys() == []
 
 
-def test_a_database_with_anything_in_it_is_somebody_s() -> None:
+def test_redis_database_that_holds_keys_is_not_taken() -> None:
     with own_redis_database() as url:
         theirs = url
     with redis.Redis.from_url(theirs) as client:

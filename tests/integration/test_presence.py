@@ -36,7 +36,7 @@ def reported(monkeypatch: pytest.MonkeyPatch) -> Worker:
     return Worker.objects.get()
 
 
-def test_it_says_what_it_serves_and_what_its_code_knows(reported: Worker) -> None:
+def test_worker_row_states_queues_processes_and_known_definitions(reported: Worker) -> None:
     assert (reported.name, reported.processes) == ("celery@here", 3)
     assert reported.queues == ["sas.agents", "sas.scheduler"]
     assert reported.code == known.own_code() != ""
@@ -47,7 +47,7 @@ def test_it_says_what_it_serves_and_what_its_code_knows(reported: Worker) -> Non
     assert own.has_version("toy_line", 1)
 
 
-def test_another_code_learns_from_it_what_that_one_has_alone(
+def test_known_elsewhere_excludes_versions_that_own_code_knows(
     reported: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     less = KnownDefinitions(versions=frozenset({"toy_line:1"}))

@@ -69,7 +69,7 @@ def alert(process: Process | None, **columns: Any) -> Alert:
     )
 
 
-def test_an_old_process_keeps_how_it_ended_and_loses_how_it_came_to_that(ended: Any) -> None:
+def test_prune_keeps_process_and_steps_and_deletes_journal_and_sinks(ended: Any) -> None:
     process = ended()
     sink(process)
     young = ended(finished_at=LATER - timedelta(days=29))
@@ -107,7 +107,9 @@ def test_an_undone_process_is_pruned_as_well(ended: Any, state: str) -> None:
 @pytest.mark.parametrize(
     "reason", ["young", "in error", "compensating", "an open alert", "an untold sink", "given up"]
 )
-def test_what_somebody_may_need_stays_whole(ended: Any, reason: str) -> None:
+def test_journal_pruning_spares_young_open_alerted_or_untold_process(
+    ended: Any, reason: str
+) -> None:
     process = ended()
     match reason:
         case "young":
@@ -140,11 +142,11 @@ def test_once_it_is_dealt_with_it_goes(ended: Any) -> None:
     assert prune() == [1]
 
 
-@override_settings(SAS_KEEP_JOURNAL_DAYS=36_500)
-def test_unless_somebody_says_otherwise_the_journal_stays_for_good(ended: Any) -> None:
+def test_longest_retention_setting_keeps_the_journal(ended: Any, settings: Any) -> None:
+    del settings.SAS_KEEP_JOURNAL_DAYS
     ended()
 
-    assert prune(now=NOW + timedelta(days=30_000)) == [0]
+    assert prune(now=NOW + timedelta(days=36_000)) == [0]
 
 
 def test_a_portion_is_a_transaction_and_the_next_round_goes_on_behind_it(ended: Any) -> None:
@@ -171,7 +173,7 @@ def test_processes_that_ended_at_one_instant_are_told_apart(ended: Any) -> None:
     assert prune(2) == [2, 2, 1]
 
 
-def test_those_that_stay_and_ended_at_one_instant_are_passed_by(ended: Any) -> None:
+def test_prune_passes_over_kept_processes_that_ended_at_one_instant(ended: Any) -> None:
     for number in range(3):
         alert(ended(), cause=str(number))
 

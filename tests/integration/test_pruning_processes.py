@@ -1,6 +1,6 @@
 """Processes that ended long ago go with all of their rows; what somebody may need stays."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -34,10 +34,10 @@ def rows() -> dict[str, list[dict[str, Any]]]:
     return {model.__name__: list(model.objects.order_by("pk").values()) for model in TABLES}
 
 
-def prune(limit: int = 200) -> list[int]:
+def prune(limit: int = 200, now: datetime = LATER) -> list[int]:
     """Prune as a round does: journals, then processes."""
-    list(prune_journals.prune_journals(limit, LATER))
-    return list(prune_processes.prune_processes(limit, LATER))
+    list(prune_journals.prune_journals(limit, now))
+    return list(prune_processes.prune_processes(limit, now))
 
 
 def order_that_ended(key: str, **columns: Any) -> Order:
@@ -90,12 +90,12 @@ def test_a_journal_goes_with_its_process_however_long_it_would_be_kept(ended: An
     assert not Journal.objects.exists()
 
 
-@override_settings(SAS_KEEP_PROCESSES_DAYS=36_500)
-def test_unless_somebody_says_otherwise_processes_stay_for_good(ended: Any) -> None:
+def test_longest_retention_setting_keeps_every_process(ended: Any, settings: Any) -> None:
+    del settings.SAS_KEEP_PROCESSES_DAYS
     ended()
     before = rows()
 
-    assert sum(prune()) == 0
+    assert sum(prune(now=NOW + timedelta(days=36_000))) == 0
     assert rows() == before
 
 
@@ -103,7 +103,7 @@ def test_unless_somebody_says_otherwise_processes_stay_for_good(ended: Any) -> N
     "reason",
     ["in error", "an open alert", "an alert that is kept", "a request that is kept", "untold"],
 )
-def test_what_somebody_may_need_stays(ended: Any, reason: str) -> None:
+def test_process_pruning_spares_process_in_error_alerted_or_untold(ended: Any, reason: str) -> None:
     process = ended()
     acknowledged = {"an open alert": None, "an alert that is kept": NOW}
     match reason:
@@ -139,7 +139,7 @@ def test_a_process_that_runs_again_stays(ended: Any) -> None:
     assert Process.objects.get() == process
 
 
-def test_a_row_that_protects_a_process_keeps_that_one_alone(
+def test_process_protected_by_an_order_is_left_out_of_pruning(
     ended: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = order_that_ended("key-1")
@@ -158,7 +158,7 @@ def test_a_row_that_protects_a_process_keeps_that_one_alone(
     assert Step.objects.filter(process=order.process).exists()
 
 
-def test_what_protects_a_row_that_would_go_along_keeps_that_one_alone(
+def test_protected_dependent_row_keeps_only_its_own_process(
     ended: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept, other = ended(), ended()

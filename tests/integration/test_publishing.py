@@ -226,7 +226,7 @@ def test_a_broker_that_does_not_answer_is_waited_for_no_longer_than_set(
     assert publisher.confirming()._producer is None
 
 
-def test_a_connection_that_nobody_used_for_long_is_not_trusted(
+def test_connection_idle_for_long_is_replaced_before_publishing(
     broker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish("sas.seven")

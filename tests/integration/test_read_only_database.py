@@ -124,7 +124,7 @@ def test_a_write_it_refuses_is_an_outage(own: Any) -> None:
     assert own.connection is None
 
 
-def test_whoever_means_to_read_from_a_standby_may(server: Server) -> None:
+def test_target_session_attrs_any_keeps_connection_to_read_only_database(server: Server) -> None:
     server.be_read_only()
     reader = connected(f"{server.url}?target_session_attrs=any")
 

@@ -60,7 +60,7 @@ def test_it_is_done_once_and_the_process_ends_once_more(wire: Wire) -> None:
     assert Alert.objects.get(code="step_skipped").resolved_at is not None
 
 
-def test_who_was_told_of_the_end_is_told_what_comes_after_it(wire: Wire) -> None:
+def test_sink_told_of_the_end_is_told_of_a_later_redo(wire: Wire) -> None:
     toy.script["toy.mailer"] = refuse
     sink = NewSink("queue", "replies.acme.one", owner="client:acme")
     process = submit("toy_optional", subject="Toy 1", input={}, sinks=(sink,))
@@ -149,7 +149,7 @@ def test_an_operator_who_skipped_by_mistake_takes_it_back(wire: Wire) -> None:
     assert invariants.violations() == []
 
 
-def test_what_had_gone_on_without_it_is_sound_and_what_begins_beside_it_is_not(
+def test_invariant_allows_successor_begun_before_redo_but_not_after_redo(
     wire: Wire,
 ) -> None:
     toy.script["toy.alpha"] = refuse

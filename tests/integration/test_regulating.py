@@ -114,7 +114,7 @@ class TestRate:
         # In a closed second at most the rate.
         assert 16 <= sum(made) <= 20
 
-    def test_while_nobody_starts_them_no_more_are_claimed(self) -> None:
+    def test_rate_claims_no_more_steps_while_claims_are_unstarted(self) -> None:
         """A worker that comes back finds one call's worth, and not all that it missed."""
         flow_settings.set_flow("toy.alpha", {"rate_per_second": 2}, actor="ann", reason="", now=NOW)
         self.submit(10)
@@ -302,7 +302,7 @@ class TestSetting:
         assert list(Flow.objects.values()) == before
         assert not Journal.objects.exists()
 
-    def test_an_agent_nobody_knows_is_refused(self) -> None:
+    def test_flow_setting_of_unknown_agent_is_refused(self) -> None:
         with pytest.raises(StateError, match="no flow row"):
             flow_settings.set_flow("toy.omega", {"window": 1}, actor="ann", reason="")
 

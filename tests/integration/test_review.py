@@ -76,7 +76,7 @@ def test_accepted_it_goes_on(large: Order, wire: Wire, sandbox: Sandbox) -> None
     assert invariants.violations() == []
 
 
-def test_declined_it_is_undone_and_nobody_is_woken(
+def test_declined_answer_compensates_process_without_alert(
     large: Order, wire: Wire, sandbox: Sandbox
 ) -> None:
     callbacks.fail_step(

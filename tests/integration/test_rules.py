@@ -138,7 +138,9 @@ class TestConditions:
         assert (alert.code, alert.params["says"]) == ("unknown_definition", ["step"])
 
     @pytest.mark.fault("F35")
-    def test_a_version_nobody_knows_here_is_left_to_others(self, wire: Wire) -> None:
+    def test_condition_of_unknown_workflow_version_is_left_to_other_workers(
+        self, wire: Wire
+    ) -> None:
         process = submit("toy_conditional", subject="Toy 1", input={"maybe": False})
         toy.script["toy.beta"] = lambda call: {"size": 50}
         scheduler.advance()

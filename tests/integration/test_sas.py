@@ -42,7 +42,7 @@ def test_a_noun_that_is_unknown_is_refused_with_those_there_are() -> None:
 
 
 @pytest.mark.django_db
-def test_it_passes_on_what_a_noun_takes_and_prints_where_it_is_told_to() -> None:
+def test_sas_command_passes_arguments_and_stdout_to_noun() -> None:
     out = StringIO()
     call_command("sas", "flow", "show", "--json", stdout=out)
     assert out.getvalue().startswith('{"agents"')

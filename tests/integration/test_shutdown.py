@@ -83,7 +83,7 @@ def test_another_worker_s_claims_are_left_to_it(toy: Toy, holder: str) -> None:
     assert only(process, "one").state == "processing"
 
 
-def test_a_claim_nobody_has_started_is_left_to_who_gets_its_message(toy: Toy) -> None:
+def test_stopped_worker_does_not_release_unstarted_claim(toy: Toy) -> None:
     process = toy()
     (found,) = claim()
     Step.objects.filter(pk=found.step_id).update(locked_by=f"scheduler@host:7{MARK}")

@@ -115,7 +115,7 @@ def test_where_nothing_waits_nothing_is_taken(broker: Connection) -> None:
 
 
 @pytest.mark.parametrize("url", ["amqp"], indirect=True)
-def test_what_was_taken_comes_again_where_the_work_on_it_fails(broker: Connection) -> None:
+def test_drained_messages_are_redelivered_when_their_work_fails(broker: Connection) -> None:
     publish(broker, 1, 2, 3)
 
     def fail() -> None:
@@ -176,7 +176,7 @@ def test_what_was_taken_before_the_broker_went_away_comes_again(
 
 
 @pytest.mark.parametrize("url", ["amqp"], indirect=True)
-def test_one_that_somebody_else_took_first_is_missed_and_the_others_are_taken(
+def test_drain_skips_message_that_another_consumer_took_first(
     broker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(broker, 1, 2, 3)

@@ -168,7 +168,7 @@ class TestRetiming:
         assert started.complete_by == NOW + timedelta(seconds=30)
         assert started.timeout_seconds == 300
 
-    def test_what_nobody_has_started_is_claimed_anew(self) -> None:
+    def test_unstarted_step_is_claimed_anew_after_retime(self) -> None:
         process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
         (old,) = claim()
         operations.retime(process.pk, "one", 300, actor="ann", reason="", now=NOW)
@@ -389,7 +389,7 @@ def test_a_verb_without_a_process_is_refused() -> None:
 
 
 @pytest.mark.fault("F40")
-def test_of_two_settlers_and_an_operator_nobody_overruns_the_other(wire: Wire) -> None:
+def test_reply_after_completion_by_hand_is_stale(wire: Wire) -> None:
     """A reply that comes in after a step was completed by hand is stale."""
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
     (taken,) = claim()

@@ -184,7 +184,9 @@ def test_another_answer_than_the_one_kept_is_refused_and_the_same_is_not(wire: W
         ("skipped", "Step work is skipped and takes no such answer"),
     ],
 )
-def test_an_answer_that_nobody_waits_for_is_refused(wire: Wire, state: str, says: str) -> None:
+def test_terminal_refuses_answer_to_processed_or_skipped_step(
+    wire: Wire, state: str, says: str
+) -> None:
     found = submit("toy_event", subject="Toy 1", input={})
     if state == "skipped":
         process("skip", found.pk, "--step", "work", "--reason", "not needed")

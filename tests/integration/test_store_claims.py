@@ -205,7 +205,7 @@ def test_a_started_claim_is_not_lost(toy: Toy) -> None:
 
 
 @pytest.mark.fault("F4")
-def test_claims_that_nobody_starts_raise_one_alert_per_agent(toy: Toy) -> None:
+def test_claim_lost_many_times_raises_one_alert(toy: Toy) -> None:
     toy()
     claim()
 

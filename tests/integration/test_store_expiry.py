@@ -66,7 +66,7 @@ def test_a_step_is_not_expired_within_its_time_and_the_grace(toy: Toy, seconds: 
     assert only(process, "one").failure_count == 0
 
 
-def test_a_claim_nobody_started_never_expires(toy: Toy) -> None:
+def test_unstarted_claim_never_expires(toy: Toy) -> None:
     process = toy()
     claim()
 

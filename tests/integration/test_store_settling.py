@@ -59,7 +59,7 @@ def test_a_result_settles_its_step_and_claims_the_next(toy: Toy) -> None:
     assert (two.state, two.claim_id) == ("processing", settled.claims[0].claim_id)
 
 
-def test_a_lone_reply_may_lead_where_nobody_foresaw(toy: Toy) -> None:
+def test_lone_reply_claims_undo_step_whose_flow_row_was_not_predicted(toy: Toy) -> None:
     process = toy("toy_heard")
     (second,) = settle_replies.settle([a_result(started())], "scheduler", NOW).claims
 
@@ -258,7 +258,7 @@ STAND_STILL: dict[str, Callable[[Step], Any]] = {
 
 
 @pytest.mark.parametrize("how", STAND_STILL)
-def test_ready_steps_queue_behind_none_that_nobody_may_claim(how: str, toy: Toy) -> None:
+def test_ready_step_does_not_queue_behind_unclaimable_step(how: str, toy: Toy) -> None:
     """They would wait for the next poll each."""
     still, process = toy(), toy()
     claims = {one.process_id: one for one in claim()}
@@ -275,7 +275,7 @@ def test_ready_steps_queue_behind_none_that_nobody_may_claim(how: str, toy: Toy)
 
 
 @pytest.mark.parametrize("how", STAND_STILL)
-def test_what_nobody_may_claim_takes_no_place_in_a_look(
+def test_unclaimable_step_takes_no_place_in_claim_batch(
     how: str, toy: Toy, settings: LazySettings
 ) -> None:
     settings.SAS_CLAIM_BATCH = 1

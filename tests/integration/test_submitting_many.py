@@ -84,7 +84,7 @@ def test_keys_are_in_the_order_in_which_their_processes_were_submitted() -> None
     assert len(set(uids)) == 33
 
 
-def test_those_of_one_lane_stand_one_behind_the_other(settings: Any) -> None:
+def test_processes_of_one_lane_get_successive_turns(settings: Any) -> None:
     settings.SAS_FAIR_SECONDS = 1
     submit("toy_line", subject="First", input={}, lane="acme", now=NOW)
 
@@ -170,7 +170,7 @@ def test_what_is_refused_leaves_the_callers_transaction_as_it_was() -> None:
     assert Process.objects.count() == 1
 
 
-def test_none_are_none() -> None:
+def test_submit_many_of_empty_list_returns_empty_list() -> None:
     assert submit_many("toy_line", []) == []
 
 

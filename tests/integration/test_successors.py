@@ -129,7 +129,7 @@ def test_where_there_is_room_a_new_step_is_left_to_its_wake_up_for_a_moment(
 
 
 @override_settings(SAS_CLAIM_BATCH=2)
-def test_all_the_room_that_came_free_is_taken(toy: Toy, wire: Wire) -> None:
+def test_settlement_claims_as_many_steps_as_room_came_free(toy: Toy, wire: Wire) -> None:
     Flow.objects.filter(agent="toy.alpha").update(window=5)
     for _ in range(10):
         toy()
@@ -143,7 +143,7 @@ def test_all_the_room_that_came_free_is_taken(toy: Toy, wire: Wire) -> None:
     assert Step.objects.filter(name="one", state="processing").count() == 5
 
 
-def test_room_that_came_free_is_told_to_nobody_where_nobody_waits(toy: Toy) -> None:
+def test_settlement_reports_no_freed_room_if_no_step_waits(toy: Toy) -> None:
     toy()
     (one,) = claim()
 
@@ -193,7 +193,7 @@ def _bundles(wire: Wire) -> list[Any]:
     return [sent.body for sent in wire.of(dispatch.RUN_BUNDLE)]
 
 
-def test_a_relay_is_asked_where_somebody_is_to_be_told(
+def test_reply_asks_for_relay_only_if_its_process_has_a_sink(
     toy: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[bool] = []
@@ -252,7 +252,9 @@ class TestItsTransaction:
         assert states == ["processed", "processing"]
 
     @pytest.mark.parametrize("place", [0, 2])
-    def test_one_that_waits_for_a_step_holds_none_after_it(self, place: int, toy: Toy) -> None:
+    def test_settlement_waiting_for_a_step_lock_holds_no_later_step(
+        self, place: int, toy: Toy
+    ) -> None:
         for _ in range(4):
             toy()
         claims = sorted(claim(), key=attrgetter("step_id"))

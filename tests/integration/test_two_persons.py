@@ -71,7 +71,7 @@ def acts(process: Process) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("worth", ["1000.01", None])
-def test_nobody_undoes_it_alone(
+def test_one_operator_cannot_undo_process_of_high_or_unknown_worth(
     rich: Process, worths: dict[int, Decimal], worth: str | None
 ) -> None:
     if worth is None:
@@ -111,7 +111,9 @@ def test_one_is_enough(
     assert state_of(rich) == "compensating"
 
 
-def test_nothing_to_undo_takes_nobody_else(wire: Wire, worths: dict[int, Decimal]) -> None:
+def test_cancelling_process_without_effects_needs_no_second_person(
+    wire: Wire, worths: dict[int, Decimal]
+) -> None:
     process = toys.editable(wire)
     worths[process.pk] = Decimal(5000)
     operations.undo(process.pk, outcome="cancelled", **ANN)
@@ -128,7 +130,9 @@ def test_a_sum_is_read(settings: LazySettings, given: Any, is_read_as: Any) -> N
 
 
 @pytest.mark.parametrize("given", ["much", "-1", "nan", "Infinity", True])
-def test_what_is_no_sum_lets_nobody_undo(rich: Process, settings: LazySettings, given: Any) -> None:
+def test_invalid_two_persons_sum_refuses_every_undo(
+    rich: Process, settings: LazySettings, given: Any
+) -> None:
     settings.SAS_TWO_PERSONS_ABOVE = given
     with pytest.raises(BadSetting, match="SAS_TWO_PERSONS_ABOVE must be a sum of 0 or more, got"):
         operations.undo(rich.pk, outcome="cancelled", **ANN)
@@ -168,7 +172,9 @@ def test_one_asks_and_another_approves(rich: Process, wire: Wire) -> None:
     assert state_of(rich) == "cancelled"
 
 
-def test_whoever_may_decide_is_told(rich: Process, worths: dict[int, Decimal]) -> None:
+def test_request_for_approval_raises_alert_and_incident(
+    rich: Process, worths: dict[int, Decimal]
+) -> None:
     ask(rich)
 
     alert = Alert.objects.get(code="undo_requested")
@@ -186,7 +192,7 @@ def test_whoever_may_decide_is_told(rich: Process, worths: dict[int, Decimal]) -
 
 
 @pytest.mark.parametrize("what", ["declined", "approved", "moved", "a day old"])
-def test_they_are_told_no_more_once_there_is_nothing_to_decide(rich: Process, what: str) -> None:
+def test_decided_moved_or_old_request_resolves_its_alert(rich: Process, what: str) -> None:
     now = dialect.read_clock()
     number = ask(rich)
     resolve_ended(now)
@@ -223,7 +229,7 @@ def test_each_verb_goes_the_same_way(rich: Process) -> None:
 
 
 @pytest.mark.parametrize("is_approved", [True, False])
-def test_nobody_decides_on_their_own(rich: Process, is_approved: bool) -> None:
+def test_operator_cannot_decide_own_request(rich: Process, is_approved: bool) -> None:
     number = ask(rich)
     with pytest.raises(StateError, match="somebody else decides"):
         undo_requests.decide(number, is_approved=is_approved, actor="operator:ann")
@@ -286,7 +292,7 @@ def test_a_process_that_has_moved_is_left_alone(rich: Process) -> None:
     assert Journal.objects.get(event="undo_declined").detail["code"] == "undo_moved"
 
 
-def test_so_is_one_that_would_undo_something_else_by_now(rich: Process) -> None:
+def test_approval_is_refused_if_undo_plan_has_changed(rich: Process) -> None:
     number = ask(rich)
     # As after a claim, of which a submitter sees no number.
     UndoRequest.objects.update(undo=["undo_first"])

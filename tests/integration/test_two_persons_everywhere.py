@@ -138,7 +138,7 @@ each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
 @each_way
-def test_nobody_does_it_alone(wire: Wire, way: Way) -> None:
+def test_one_operator_is_refused_each_verb_above_the_sum(wire: Wire, way: Way) -> None:
     process = way.make(wire)
     before = every_row()
     with pytest.raises(StateError, match="this takes two persons"):

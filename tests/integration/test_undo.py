@@ -181,7 +181,7 @@ def test_a_silent_branch_is_drained_by_its_deadline(wire: Wire) -> None:
     assert violations() == []
 
 
-def test_a_claim_nobody_started_is_voided_and_its_late_message_does_nothing(wire: Wire) -> None:
+def test_undo_voids_unstarted_claim_whose_late_message_calls_no_agent(wire: Wire) -> None:
     process = submit("toy_undoable", subject="Toy 1", input={})
     scheduler.advance()
 

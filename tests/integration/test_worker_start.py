@@ -15,7 +15,7 @@ def no_fixup(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("has_remote_control", "speaks"), [(True, True), (False, False)])
-def test_a_worker_speaks_to_others_only_where_they_would_hear_it(
+def test_worker_mingles_gossips_and_beats_only_with_remote_control(
     has_remote_control: bool, speaks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a broker's alarm it would wait for a confirmation, and neither work nor end."""

@@ -81,7 +81,7 @@ MUTANTS = (
         'dialect.lock_rows("p, t", skip_locked=True)',
         'dialect.lock_rows("t", skip_locked=True)',
         "A claim is sent again while its reply is being applied.",
-        (f"{_RACES}::test_a_claim_whose_process_somebody_works_on_is_not_sent_again",),
+        (f"{_RACES}::test_claim_of_locked_process_is_not_sent_again",),
         POSTGRESQL,
     ),
     Mutant(

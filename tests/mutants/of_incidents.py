@@ -137,7 +137,7 @@ MUTANTS = (
         'ORDER BY t.key " + dialect.lock_rows("t", skip_locked=True)',
         'ORDER BY t.key "',
         "An incident is resolved in the instant in which an alert joins it.",
-        (f"{_MEETING}::test_one_that_joins_an_incident_keeps_it_open_or_reopens_it",),
+        (f"{_MEETING}::test_alert_joining_during_refresh_leaves_incident_open",),
         POSTGRESQL,
     ),
     Mutant(

@@ -95,7 +95,7 @@ MUTANTS = (
         "    acts.record_act(",
         "    (lambda *_, **__: None)(",
         "Nobody can say who has looked at a customer's data.",
-        (f"{_SHOWN}::test_who_may_sees_it_after_asking_and_the_journal_says_who",),
+        (f"{_SHOWN}::test_permitted_user_sees_personal_data_after_asking_and_is_journalled",),
     ),
     Mutant(
         "showing ends with the right",
@@ -167,7 +167,7 @@ MUTANTS = (
         "if not user or not isinstance(key, int) or not user.has_perm(right):",
         "if not user or not isinstance(key, int):",
         "The audit leads to pages that answer with a refusal.",
-        (f"{_AUDITED}::test_an_act_leads_to_what_it_is_about_where_one_may_see_that",),
+        (f"{_AUDITED}::test_act_links_to_job_only_for_user_who_may_see_jobs",),
     ),
     Mutant(
         "no cell is a formula",
@@ -255,7 +255,7 @@ MUTANTS = (
         "own | Q(is_shared=True, of_list__in=labels)",
         "own | Q(is_shared=True)",
         "Filters of a list are shown to who may not see it.",
-        (f"{_SAVED}::test_nobody_sees_shared_views_of_a_list_that_they_may_not_see",),
+        (f"{_SAVED}::test_shared_view_is_hidden_from_user_who_may_not_see_its_list",),
     ),
     Mutant(
         "a view of others is changed by right",
@@ -359,7 +359,7 @@ MUTANTS = (
         "masks = personal_data.of_processes(ids) if masks is None else masks",
         "masks = dict.fromkeys(ids, Mask()) if masks is None else masks",
         "Every viewer reads in a headline who called, by name.",
-        (f"{_SHOWN}::test_no_page_of_the_admin_shows_what_nobody_asked_for", _TERMINAL),
+        (f"{_SHOWN}::test_no_admin_page_shows_unrequested_personal_data", _TERMINAL),
     ),
     Mutant(
         "Django's log is masked",
@@ -367,7 +367,7 @@ MUTANTS = (
         "mask.text(entry.get_change_message())",
         "entry.get_change_message()",
         "The history of a process says whose it is.",
-        (f"{_SHOWN}::test_no_page_of_the_admin_shows_what_nobody_asked_for",),
+        (f"{_SHOWN}::test_no_admin_page_shows_unrequested_personal_data",),
     ),
     Mutant(
         "a customer is found whole",
@@ -383,7 +383,7 @@ MUTANTS = (
         "        if not showing.may(request):\n            # Searching for",
         "        if False:\n            # Searching for",
         "A name in a header is read letter by letter.",
-        (f"{_ASKED}::test_what_a_dead_letter_hides_is_found_by_who_may_see_it",),
+        (f"{_ASKED}::test_only_permitted_user_finds_dead_letter_by_masked_text",),
     ),
     Mutant(
         "what an alert hides is not searched",

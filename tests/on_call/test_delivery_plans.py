@@ -53,7 +53,7 @@ def test_where_nothing_is_due_nothing_is_locked_or_written() -> None:
     assert not any("FOR NO KEY UPDATE" in one["sql"] for one in captured)
 
 
-def test_the_end_is_told_once_and_to_whoever_was_told_of_the_beginning() -> None:
+def test_resolved_incident_is_told_once_to_routes_told_of_its_opening() -> None:
     early = route("early")
     one = incident()
     plan(NOW)
@@ -200,7 +200,7 @@ def test_a_route_is_not_told_that_it_cannot_be_told() -> None:
     assert (events(dead), events(other)) == ([], ["opened"])
 
 
-def test_what_becomes_due_in_quiet_hours_is_told_after_them_if_it_is_still_open() -> None:
+def test_incident_due_in_quiet_hours_is_told_afterwards_if_still_open() -> None:
     at = NOW.replace(hour=23, minute=0)
     mail = route(quiet_from="22:00", quiet_to="07:00")
     incident("heals")

@@ -31,7 +31,7 @@ def told() -> tuple[str, dict]:
     return by_kind["mail"].text, json.loads(by_kind["webhook"].body)["data"]
 
 
-def test_of_processes_that_fail_it_says_how_many_and_what_they_are_worth() -> None:
+def test_message_states_number_and_worth_of_failed_processes() -> None:
     incident(members=1500, money="26700.00")
     text, data = told()
     assert "So far: 1,500 processes." in text
@@ -54,7 +54,7 @@ def test_of_an_agent_it_says_how_many_steps_wait(wire: Wire, code: str) -> None:
     assert (data["processes"], data["waiting"], data["agent"]) == (None, 3, agent)
 
 
-def test_of_a_probe_it_says_what_was_found_why_it_matters_and_what_to_do() -> None:
+def test_message_of_probe_states_finding_consequence_and_remedy() -> None:
     found = error("nobody reads the queue sas.agents", "No service is called.", "Start a worker.")
     for _time in range(2):
         probe_results.keep([ProbeOutcome("queues.are_read", "error", [found.kept()])])

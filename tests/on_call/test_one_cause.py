@@ -18,7 +18,7 @@ def refuse(call: object) -> dict[str, object]:
     raise Permanent("http_400", "answered 400")
 
 
-def test_150_orders_of_one_cause_are_one_mail_and_one_webhook_and_their_end_is_told_once(
+def test_one_cause_sends_each_route_one_message_and_tells_its_end_once(
     wire: Wire,
 ) -> None:
     route("mail", repeat_seconds=60)

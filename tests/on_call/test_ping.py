@@ -97,7 +97,7 @@ def test_one_that_is_not_answered_is_made_again_a_minute_later(
     assert Ping().run() == 1
 
 
-def test_without_an_address_nobody_is_called(wire: Wire, clock: Clock) -> None:
+def test_sweep_sends_no_ping_without_an_address(wire: Wire, clock: Clock) -> None:
     supervisor.sweep()
     assert [one.task for one in wire.messages if "report" in one.task] == []
     assert Ping().run() == 0

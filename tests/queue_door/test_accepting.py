@@ -82,7 +82,7 @@ def test_the_key_with_another_body_is_a_dead_letter_that_names_the_order(make: M
     assert Order.objects.count() == 1
 
 
-def test_both_doors_make_one_order(make: Make, token: str) -> None:
+def test_http_and_queue_submissions_of_one_key_make_one_order(make: Make, token: str) -> None:
     made = by_http(token, "key-1").json()
     handled = handle(make())
     assert handled.order is not None
@@ -120,7 +120,7 @@ def test_keys_are_a_clients_own(make: Make) -> None:
     assert Order.objects.count() == 2
 
 
-def test_what_nobody_expects_is_a_dead_letter_too(
+def test_message_that_raises_unexpected_error_becomes_dead_letter(
     make: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def explode(*_: Any) -> Any:

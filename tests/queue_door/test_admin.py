@@ -104,7 +104,7 @@ def test_what_it_shows_is_harmless(operator: Client, admin_client: Client, make:
     assert "Only the beginning is shown" in html
 
 
-def test_who_only_says_so_is_marked_wherever_one_acts(operator: Client, make: Make) -> None:
+def test_unproven_sender_is_marked_on_every_dead_letter_page(operator: Client, make: Make) -> None:
     proven, claimed = letter_of(make(body=b"{")), letter_of(make("k2", headers={"token": "x"}))
     for letter, is_marked in ((proven, False), (claimed, True)):
         for page in ("change", "replay", "discard"):
@@ -135,7 +135,7 @@ def test_a_name_cannot_turn_its_mark_round(operator: Client, make: Make) -> None
     assert "<bdi>\u05e9\u05dc\u05d5\u05dd</bdi>" in html
 
 
-def test_one_of_an_unproven_sender_is_replayed_by_who_stands_for_it(
+def test_dead_letter_of_unproven_sender_is_replayed_if_operator_vouches(
     operator: Client, make: Make
 ) -> None:
     letter = letter_of(make(headers={"token": "expired"}))
@@ -159,7 +159,9 @@ def test_one_of_an_unproven_sender_is_replayed_by_who_stands_for_it(
     assert (entry.object_id, entry.change_message) == (str(letter.pk), "Replay known to us")
 
 
-def test_nobody_stands_for_what_is_proven(operator: Client, make: Make) -> None:
+def test_vouching_is_not_offered_for_proven_sender_or_for_discarding(
+    operator: Client, make: Make
+) -> None:
     letter = letter_of(make(body=b"{"))
     for page in ("replay", "discard"):
         assert 'name="unproven"' not in operator.get(f"{LIST}{letter.pk}/{page}/").content.decode()
@@ -215,7 +217,7 @@ def test_a_list_that_is_none(operator: Client, letters: str) -> None:
     assert answer.status_code == 400
 
 
-def test_whoever_may_only_look_does_only_that(viewer: Client, make: Make) -> None:
+def test_viewer_cannot_replay_discard_or_restore_dead_letter(viewer: Client, make: Make) -> None:
     letter = letter_of(make(headers={"token": "x"}))
     page = viewer.get(f"{LIST}{letter.pk}/change/")
     assert page.status_code == 200

@@ -105,7 +105,7 @@ def test_it_stops_at_once_and_cleanly(door: Door) -> None:
 
 @pytest.mark.fault("F14")
 @sqlite_is_enough
-def test_a_queue_that_is_there_is_taken_as_it_is_and_one_that_vanishes_is_made_again(
+def test_consumer_takes_existing_queue_and_recreates_deleted_queue(
     door: Door,
 ) -> None:
     with channel(door.url) as to:

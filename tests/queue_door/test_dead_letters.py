@@ -111,7 +111,7 @@ def test_a_letter_of_before_senders_were_proven_counts_as_unproven(make: Make) -
         dead_letters.replay(letter.pk, actor="a")
 
 
-def test_a_letter_is_never_replayed_as_somebody_it_only_names(make: Make) -> None:
+def test_letter_is_replayed_as_its_proven_sender_not_as_the_named_client(make: Make) -> None:
     new_client("victim")
     letter = letter_of(make(headers={"client": "victim"}))
     assert dead_letters.replay(letter.pk, actor="a").submitter == "client:acme"

@@ -35,7 +35,7 @@ def example(page: str, holding: str) -> str:
     return str(found)
 
 
-def test_both_pages_give_a_client_the_same_rights() -> None:
+def test_both_how_to_pages_give_client_the_same_rabbitmq_permissions() -> None:
     pages = ("submit-by-queue", "limit-what-processes-may-do")
     lines = [
         re.findall(r"set_permissions (?:-p shop )?acme (.*)", (HOW_TO / f"{page}.md").read_text())

@@ -134,7 +134,9 @@ def test_personal_data_stay_masked_and_stay_what_they_are(
     assert (order.customer_name, order.customer_address) == ("Ada Lovelace", "2 Mill Lane")
 
 
-def test_who_is_shown_all_of_it_may_write_it_as_json(shower: Client, make: Make) -> None:
+def test_raw_json_correction_requires_showing_personal_data_first(
+    shower: Client, make: Make
+) -> None:
     letter = letter_of(make("k1", body=b'{"customer": NaN}'))
     masked = shower.get(url_of(letter)).content.decode()
     assert 'name="raw"' not in masked

@@ -117,7 +117,9 @@ def test_a_bad_correlation_id(make: Make, given: Any) -> None:
         ({"client": 7}, "headers.client", "the token's"),
     ],
 )
-def test_somebody_else(make: Make, headers: dict[str, Any], field: str, word: str) -> None:
+def test_message_with_missing_or_wrong_token_or_client_is_refused(
+    make: Make, headers: dict[str, Any], field: str, word: str
+) -> None:
     new_client("other")
     said = reasons(handle(make(headers=headers)).letter)
     assert list(said) == [field]

@@ -226,7 +226,7 @@ def test_a_broker_that_is_not_reached_holds_nothing_up(make: Make) -> None:
 
 
 @pytest.mark.django_db
-def test_a_queue_that_nobody_reads_is_not_filled_for_ever(
+def test_answer_is_not_sent_to_full_reply_queue(
     broker: Connection, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workers.wire.confirmed.MOST_WAITING", 2)

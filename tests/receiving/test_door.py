@@ -48,7 +48,9 @@ def post(
     )
 
 
-def test_it_ends_the_step_and_a_repeated_one_is_told_so(waiting: Process, wire: Wire) -> None:
+def test_webhook_ends_step_and_its_repeat_is_answered_as_repeated(
+    waiting: Process, wire: Wire
+) -> None:
     first, second = post(), post()
     assert (first.status_code, first.json()) == (200, {"outcome": "accepted"})
     assert (second.status_code, second.json()) == (200, {"outcome": "repeated"})
@@ -63,7 +65,7 @@ def test_the_raw_body_counts_however_it_is_written(waiting: Process) -> None:
     assert only(waiting, "ask").result == {"amount": "18.50", "name": "Müller"}
 
 
-def test_both_sides_may_change_the_secret_in_their_own_time(waiting: Process) -> None:
+def test_webhook_passes_with_old_or_new_secret_until_old_is_removed(waiting: Process) -> None:
     provider.secrets["toy-pay"] = [OTHER, SECRET]
     assert post(id="msg_1").json() == {"outcome": "accepted"}
     assert post(id="msg_2", by=(OTHER,)).status_code == 200

@@ -99,7 +99,7 @@ def test_one_that_comes_early_waits_for_the_step(early: Process, wire: Wire) -> 
     assert set(wire.states(early).values()) == {"processed"}
 
 
-def test_one_that_comes_late_changes_nothing_and_is_told_so(waiting: Process) -> None:
+def test_webhook_for_answered_step_changes_nothing_and_counts_as_repeated(waiting: Process) -> None:
     webhooks.take(PAY, event("msg_1", paid="18.50"))
     steps = list(Step.objects.values())
     journal = Journal.objects.count()
@@ -109,7 +109,7 @@ def test_one_that_comes_late_changes_nothing_and_is_told_so(waiting: Process) ->
     assert Journal.objects.count() == journal
 
 
-def test_one_that_nobody_waits_for_any_more_is_ignored(wire: Wire) -> None:
+def test_webhook_for_step_of_cancelled_process_is_ignored(wire: Wire) -> None:
     beat_schedule.ensure_flow()
     toy.script["toy.quiet"] = defer
     process = submit("toy_event", subject="Toy 2", input={})
@@ -150,7 +150,7 @@ def test_a_call_that_was_undone_is_not_answered_any_more(waiting: Process) -> No
     assert webhooks.take(PAY, event("msg_2")) == Outcome.ACCEPTED
 
 
-def test_one_that_nobody_wants_is_looked_at_once(waiting: Process) -> None:
+def test_webhook_that_answers_no_step_is_examined_once(waiting: Process) -> None:
     asked: list[str] = []
     provider.script["answers"] = lambda event: asked.append(event.id)
     steps = list(Step.objects.values())

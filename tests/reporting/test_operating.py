@@ -166,7 +166,7 @@ def test_the_admin_lists_sinks_and_hides_what_may_be_a_secret(stuck: Process) ->
     [{"problem": {"code": "answered", "params": {"status": 500}}}, {"last_error": "answered 500"}],
     ids=["code", "text of a version before"],
 )
-def test_why_somebody_could_not_be_told_is_put_into_words_when_it_is_read(
+def test_delivery_problem_of_sink_is_put_into_words_when_read(
     wire: Wire, monkeypatch: pytest.MonkeyPatch, kept: dict[str, Any]
 ) -> None:
     told(QUEUE)
@@ -210,7 +210,7 @@ def test_an_operator_has_many_told_again(stuck: Process) -> None:
     assert sink_of(stuck).state == "open"
 
 
-def test_without_the_permission_nobody_is_told_again(stuck: Process) -> None:
+def test_viewer_without_permission_cannot_redeliver_sink(stuck: Process) -> None:
     client = staff("view_sink")
     pk = sink_of(stuck).pk
     assert client.post(f"{LIST}{pk}/redeliver/").status_code == 403
@@ -219,7 +219,7 @@ def test_without_the_permission_nobody_is_told_again(stuck: Process) -> None:
     assert sink_of(stuck).state == "undeliverable"
 
 
-def test_nobody_edits_a_sink(stuck: Process) -> None:
+def test_superuser_cannot_add_change_or_delete_sink(stuck: Process) -> None:
     pk = sink_of(stuck).pk
     client = Client()
     client.force_login(get_user_model().objects.create_superuser("root"))

@@ -85,12 +85,13 @@ def test_a_relay_that_dies_after_sending_tells_the_same_again_under_the_same_id(
     assert wire.told[0].id == sent[0].id
 
 
-def test_whoever_was_overtaken_stops_and_moves_no_cursor(wire: Wire) -> None:
+def test_overtaken_relay_records_neither_progress_nor_failure(wire: Wire) -> None:
     process = told()
     slow = sinks.claim("queue", 1, 60)[0]
     Sink.objects.update(cursor=1)
 
-    assert sinks.told([sinks.SinkProgress(slow, 1)]) == set()
+    assert sinks.told([sinks.SinkProgress(slow, 3)]) == set()
+    assert sink_of(process).cursor == 1
     assert sinks.give_up(slow, Undelivered("late").record) is False
     sinks.failed(slow, 5, Undelivered("late").record)
 

@@ -82,7 +82,7 @@ def test_a_lost_nudge_costs_a_poll(wire: Wire) -> None:
     assert sequences(wire) == [1, 2]
 
 
-def test_a_settled_batch_asks_for_a_relay_only_where_somebody_is_told(wire: Wire) -> None:
+def test_settled_batch_requests_relay_only_for_process_with_sink(wire: Wire) -> None:
     submit("toy_line", subject="Quiet", input={})
     wire.run_until_idle()
     assert not wire.of(dispatch.REPORT)
@@ -97,7 +97,7 @@ def test_a_settled_batch_asks_for_a_relay_only_where_somebody_is_told(wire: Wire
     assert len(wire.of(dispatch.REPORT)) == 1
 
 
-def test_a_process_that_nobody_is_told_of_costs_no_statement(wire: Wire) -> None:
+def test_settling_process_without_sink_issues_no_sink_update(wire: Wire) -> None:
     def statements() -> list[str]:
         scheduler.advance()
         wire.deliver_all(dispatch.RUN_BUNDLE)

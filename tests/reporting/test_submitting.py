@@ -56,7 +56,7 @@ def refused(field: str, submitter: str = "client:acme", **options: Any) -> str:
     return caught.value.errors[field]
 
 
-def test_both_sinks_are_stored_with_the_order() -> None:
+def test_queue_and_webhook_sinks_are_stored_with_order() -> None:
     order = place(
         reply_to="replies.acme.one",
         callback_url="https://acme.example/told?shop=1",
@@ -73,7 +73,7 @@ def test_both_sinks_are_stored_with_the_order() -> None:
     ]
 
 
-def test_an_order_that_tells_nobody_has_no_sink() -> None:
+def test_order_without_reply_queue_or_callback_url_has_no_sink() -> None:
     place(correlation_id="cart-7")
     assert not Sink.objects.exists()
 
@@ -100,7 +100,9 @@ def test_a_reply_queue_s_name_may_have_200_characters() -> None:
     ("field", "value"),
     [("reply_to", "replies.acme.one"), ("callback_url", "https://acme.example/")],
 )
-def test_nobody_but_a_client_is_told(submitter: str, field: str, value: str) -> None:
+def test_sink_is_refused_for_submitter_other_than_client(
+    submitter: str, field: str, value: str
+) -> None:
     assert "client" in refused(field, submitter, **{field: value})
 
 

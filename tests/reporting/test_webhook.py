@@ -163,7 +163,7 @@ def test_an_answer_s_body_is_cut_off_and_its_status_counts(receiver: Receiver, s
     assert sum(pieces) < 20_000_000
 
 
-def test_nobody_at_the_address_is_a_failed_try(receiver: Receiver) -> None:
+def test_unreachable_webhook_address_counts_as_away(receiver: Receiver) -> None:
     assert undelivered(to("http://127.0.0.1:1/told")).is_away
 
 
@@ -210,7 +210,7 @@ def test_a_name_that_changes_its_address_after_it_was_looked_at_gains_nothing(
 
 
 @override_settings(DEBUG=False)
-def test_the_address_that_was_looked_at_is_the_one_that_is_called(
+def test_webhook_connects_to_the_ip_address_that_was_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     called: list[str] = []

@@ -56,7 +56,7 @@ def test_every_answered_effect_survives_a_kill_in_the_middle(tmp_path: Path, sto
         assert len(caller.effects("payment")) == len(keys)
 
 
-def test_a_closed_sandbox_answers_nobody_on_idle_connections(store: Path) -> None:
+def test_closed_sandbox_closes_idle_connections_and_refuses_new_ones(store: Path) -> None:
     with Sandbox(store) as sandbox:
         host, port = Caller(sandbox.url).address.split(":")
         connection = socket.create_connection((host, int(port)), timeout=5)

@@ -174,7 +174,7 @@ def test_a_service_that_is_down_answers_503_to_every_post(caller: Caller) -> Non
     assert caller.post("/billing/issue", "k1", order=1).status == 200
 
 
-def test_a_set_replaces_the_former_one_and_an_empty_one_clears_it(caller: Caller) -> None:
+def test_new_fault_set_replaces_former_and_empty_set_clears_faults(caller: Caller) -> None:
     caller.set_faults("payment", down=True, fail_every=2)
 
     assert caller.set_faults("payment", error_rate=0.5, seed=4).status == 200

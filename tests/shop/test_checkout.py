@@ -110,7 +110,7 @@ def test_a_twin_that_lost_the_race_leads_to_the_first_order_and_keeps_the_basket
     assert buyer.session["basket"] == {"MUG": 2}
 
 
-def test_a_key_of_somebody_else_leads_to_no_order_of_theirs(buyer: Client) -> None:
+def test_copied_submission_key_does_not_lead_to_another_visitors_order(buyer: Client) -> None:
     form = address()
     theirs = buyer.post("/checkout/", form).headers["Location"]
     stranger = Client()

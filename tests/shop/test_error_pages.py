@@ -42,7 +42,7 @@ def test_the_page_of_a_broken_server_needs_no_request() -> None:
 
 
 @pytest.mark.django_db
-def test_who_may_not_is_told_whom_to_ask() -> None:
+def test_user_without_permission_is_told_whom_to_ask() -> None:
     answer = staff("ann").get("/admin/orders/product/add/")
 
     assert answer.status_code == 403

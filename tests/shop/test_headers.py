@@ -126,7 +126,7 @@ def test_pages_name_their_icon_and_the_icon_is_there(client: Client, path: str) 
     assert (answer.status_code, answer["Content-Type"]) == (200, "image/svg+xml")
 
 
-def test_whoever_looks_for_the_icon_by_itself_finds_it(client: Client) -> None:
+def test_favicon_path_redirects_to_svg_icon(client: Client) -> None:
     answer = client.get("/favicon.ico")
     assert answer.status_code == 302
     assert client.get(answer["Location"])["Content-Type"] == "image/svg+xml"
@@ -188,7 +188,9 @@ def test_nothing_is_left_to_warn_of_in_production(tmp_path: Path) -> None:
 
 @pytest.mark.volume
 @pytest.mark.parametrize("sender", ["shop@localhost", "garbage"])
-def test_what_looks_well_and_reaches_nobody_is_refused(tmp_path: Path, sender: str) -> None:
+def test_deploy_check_and_doctor_refuse_settings_that_reach_no_service(
+    tmp_path: Path, sender: str
+) -> None:
     changes = {
         "EMAIL_URL": "consolemail://",
         "DEFAULT_FROM_EMAIL": sender,

@@ -94,9 +94,7 @@ def test_a_time_that_is_over_says_so(page: Page) -> None:
     expect(page.locator(".step.retrying")).to_contain_text("We try again in a moment.")
 
 
-def test_a_page_that_cannot_reach_the_shop_says_so_until_it_can(
-    browser: Browser, live_server
-) -> None:
+def test_page_shows_offline_notice_until_shop_is_reachable(browser: Browser, live_server) -> None:
     order = order_with(charge_payment={"pending": True})
     page = browser.new_page(base_url=live_server.url)
     page.goto(order.get_absolute_url())

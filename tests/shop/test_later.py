@@ -28,7 +28,7 @@ def test_what_is_put_is_done_in_order_after_its_delay() -> None:
     one.end()
 
 
-def test_whoever_asks_is_told_when_it_is_full() -> None:
+def test_later_refuses_work_when_its_queue_is_full() -> None:
     free = threading.Event()
     one = Later(most=2, delay=0)
     one.put("test", free.wait)
@@ -64,7 +64,7 @@ def test_what_fails_is_tried_again_and_then_given_up_in_the_log(
     assert [r.message for r in caplog.records] == ["later_failed"] * TRIES
 
 
-def test_the_end_of_a_process_waits_for_what_is_left_and_counts_what_it_loses(
+def test_later_end_does_waiting_work_and_logs_count_of_lost_work(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     done = []

@@ -139,7 +139,7 @@ def test_all_together_may_ask_so_often_and_then_make_no_more_rows(
     assert mail.outbox == []
 
 
-def test_a_mailbox_gets_one_mail_whoever_asks_and_nobody_learns_of_it() -> None:
+def test_repeated_requests_send_mailbox_one_mail_and_are_answered_alike() -> None:
     OrderFactory()
 
     answers = [asked_from(f"192.0.2.{n}", email) for n, email in enumerate(["ada@example.org"] * 7)]
@@ -162,7 +162,7 @@ def test_counts_are_of_one_period_and_are_pruned_after_it() -> None:
     assert rows() == 0
 
 
-def test_nothing_says_whom_a_count_is_of() -> None:
+def test_rate_counts_store_no_email_or_ip_address() -> None:
     asked_from("192.0.2.1", "lovelace@example.org")
 
     # No name of hexadecimal digits: a digest may have those in it.
@@ -191,7 +191,9 @@ def test_a_question_does_the_same_whether_the_address_is_known(
     assert [one.to for one in mail.outbox] == [["ada@example.org"]]
 
 
-def test_while_too_much_waits_everybody_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_queue_gives_known_and_unknown_address_the_same_503(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     OrderFactory()
 
     def full(name: str, do: object) -> None:

@@ -52,13 +52,13 @@ def is_said_to_be_told(client: Client, order: Order) -> bool:
     return TOLD in text
 
 
-def test_without_a_route_nobody_is_said_to_have_been_told(client: Client, order: Order) -> None:
+def test_page_does_not_say_staff_were_told_without_a_route(client: Client, order: Order) -> None:
     alert_of(order)
 
     assert not is_said_to_be_told(client, order)
 
 
-def test_a_delivery_that_arrived_is_said(client: Client, order: Order) -> None:
+def test_page_says_staff_were_told_once_delivery_arrived(client: Client, order: Order) -> None:
     tell(alert_of(order))
 
     assert is_said_to_be_told(client, order)
@@ -75,7 +75,7 @@ def test_a_delivery_that_arrived_is_said(client: Client, order: Order) -> None:
         {"reopened": 1},
     ],
 )
-def test_a_delivery_that_told_nobody_of_it_is_not_said(
+def test_page_ignores_delivery_that_did_not_announce_the_open_incident(
     client: Client, order: Order, columns: dict[str, Any]
 ) -> None:
     tell(alert_of(order), **columns)
@@ -83,7 +83,7 @@ def test_a_delivery_that_told_nobody_of_it_is_not_said(
     assert not is_said_to_be_told(client, order)
 
 
-def test_a_digest_that_arrived_tells_of_what_it_gathered(client: Client, order: Order) -> None:
+def test_page_says_staff_were_told_once_digest_arrived(client: Client, order: Order) -> None:
     row = tell(alert_of(order), state=DeliveryState.GATHERED)
     row.digest = Delivery.objects.create(
         route=row.route,
@@ -97,28 +97,26 @@ def test_a_digest_that_arrived_tells_of_what_it_gathered(client: Client, order: 
     assert is_said_to_be_told(client, order)
 
 
-def test_whoever_has_taken_it_knows(client: Client, order: Order) -> None:
+def test_page_says_staff_were_told_once_incident_is_assigned(client: Client, order: Order) -> None:
     row = alert_of(order)
     Incident.objects.filter(pk=row.pk).update(assignee=User.objects.create_user("ann"))
 
     assert is_said_to_be_told(client, order)
 
 
-def test_whoever_acknowledged_the_alert_knows(client: Client, order: Order) -> None:
+def test_page_says_staff_were_told_once_alert_is_acknowledged(client: Client, order: Order) -> None:
     alert_of(order, acknowledged_by=User.objects.create_user("ann"), acknowledged_at=NOW)
 
     assert is_said_to_be_told(client, order)
 
 
-def test_an_alert_that_is_over_says_nothing_of_what_holds_it_up_now(
-    client: Client, order: Order
-) -> None:
+def test_page_does_not_say_staff_were_told_by_resolved_alert(client: Client, order: Order) -> None:
     tell(alert_of(order, resolved_at=NOW))
 
     assert not is_said_to_be_told(client, order)
 
 
-def test_an_open_page_learns_of_it(client: Client, order: Order) -> None:
+def test_open_page_learns_by_polling_that_staff_were_told(client: Client, order: Order) -> None:
     row = alert_of(order)
     html = client.get(order.get_absolute_url()).content.decode()
     assert poll(client, order, **seen_in(html))[0] == 204
@@ -128,7 +126,7 @@ def test_an_open_page_learns_of_it(client: Client, order: Order) -> None:
     assert TOLD in poll(client, order, **seen_in(html))[1]
 
 
-def test_an_order_that_is_over_needs_nobody(client: Client, order: Order) -> None:
+def test_page_of_ended_order_mentions_no_staff(client: Client, order: Order) -> None:
     tell(alert_of(order))
     process = order.process
     type(process).objects.update(

@@ -46,7 +46,7 @@ def test_files_are_known_by_their_schemes(url: str) -> None:
     assert run_folder.is_needed("postgres://h/d", url)
 
 
-def test_one_that_is_there_and_cannot_be_written_is_refused(
+def test_existing_run_folder_that_cannot_be_written_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_folder.make(tmp_path)

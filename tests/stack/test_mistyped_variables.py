@@ -31,7 +31,7 @@ def test_a_mistyped_variable_is_warned_of(
     "name",
     [*sorted(DJANGO_NAMES), "DJANGO_VERSION"],
 )
-def test_what_is_read_and_what_is_somebody_else_s_is_left_alone(
+def test_known_and_foreign_django_variables_are_not_warned_of(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, "on")

@@ -46,9 +46,7 @@ def test_a_processed_process_is_processed_and_not_undone(wire: Wire, clock: Cloc
         assert_undone(process)
 
 
-def test_a_failure_tells_where_the_process_stands_and_how_it_came_there(
-    wire: Wire, clock: Clock
-) -> None:
+def test_assertion_failure_prints_process_state_steps_and_journal(wire: Wire, clock: Clock) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
     with scripted({"toy.beta": [Permanent("http_404", "gone")]}):
         wire.run_until_idle()

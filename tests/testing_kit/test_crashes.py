@@ -76,7 +76,7 @@ def test_a_workflow_that_heals_is_killed_everywhere_and_heals(ledger: Ledger) ->
     assert told == [(n, 20) for n in range(1, 21)]
 
 
-def test_fates_take_turns_where_one_of_them_is_enough(ledger: Ledger) -> None:
+def test_crash_tester_alternates_fates_if_one_fate_suffices(ledger: Ledger) -> None:
     survey = crash_everywhere(
         begin,
         once(ledger),

@@ -212,7 +212,7 @@ def test_a_process_in_error_is_an_end(wire: Wire, clock: Clock) -> None:
     assert_invariants()
 
 
-def test_what_does_not_end_is_said_with_what_it_waits_for(wire: Wire, clock: Clock) -> None:
+def test_run_that_never_settles_fails_and_names_its_wait_reason(wire: Wire, clock: Clock) -> None:
     toy_line()
     wire.is_down = True
 

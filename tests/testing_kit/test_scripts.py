@@ -265,7 +265,7 @@ def test_scripts_within_scripts_and_after_the_block_the_real_agents(wire: Wire) 
     assert call_pool.threads is threads
 
 
-def test_an_agent_nobody_has_is_refused() -> None:
+def test_script_for_unknown_agent_is_refused() -> None:
     with pytest.raises(UnknownAgent), scripted({"toy.alpah": []}):
         pass
 

@@ -32,7 +32,7 @@ def test_a_process_s_own_deadline_is_come_to(wire: Wire, clock: Clock) -> None:
     assert seconds("compensating") == [3600]
 
 
-def test_an_answer_that_nobody_gives_is_escalated_and_then_overdue(
+def test_deferred_step_without_answer_is_escalated_and_then_expires(
     wire: Wire, clock: Clock
 ) -> None:
     process = submit("toy_answered", subject="Toy 1", input={})

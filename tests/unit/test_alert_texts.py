@@ -29,11 +29,11 @@ def test_an_alert_says_its_text_with_its_parameters() -> None:
     assert alert_text("process_error", params, "") == said
 
 
-def test_one_of_a_version_before_says_what_it_was_stored_with() -> None:
+def test_alert_of_earlier_version_shows_its_stored_text() -> None:
     assert alert_text("process_error", None, "Order 7 failed") == "Order 7 failed"
 
 
-def test_one_that_was_raised_with_a_text_says_that() -> None:
+def test_alert_raised_with_text_shows_that_text() -> None:
     assert alert_text("of_an_app", {"text": "100 % of the paper is out"}, "") == (
         "100 % of the paper is out"
     )

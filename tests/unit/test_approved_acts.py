@@ -62,7 +62,7 @@ def test_an_answer_that_changes_nothing_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("is_in_doubt", "moves"), [(True, ["mail"]), (False, [])])
-def test_calling_again_moves_what_nobody_knows_the_outcome_of(
+def test_resubmit_lists_step_as_moved_only_if_outcome_is_unknown(
     is_in_doubt: bool, moves: list[str]
 ) -> None:
     step = a_step(

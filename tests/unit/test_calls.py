@@ -82,7 +82,7 @@ def test_no_more_go_side_by_side_than_the_agent_says(pool: ThreadPoolExecutor) -
     assert some.room(Slow()) == 2
 
 
-def test_nobody_waits_for_another_agent_s_calls(
+def test_quick_call_is_taken_without_waiting_for_other_agents_call(
     pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_end, waited = threading.Event(), []

@@ -68,7 +68,7 @@ def test_a_plan_changes_nothing() -> None:
     assert (locked.process.state, locked.entries, locked.planned) == ("processing", [], [])
 
 
-def test_beginning_voids_what_nobody_is_at_work_on() -> None:
+def test_compensation_begins_by_cancelling_every_step_not_running() -> None:
     waiting, queued, busy = a_step("w", "waiting"), a_step("q", "pending"), a_step("b")
     unstarted = a_step("u", started_at=None, complete_by=None)
     deferred = a_step("d", deferral={"seconds": 60})

@@ -59,7 +59,7 @@ def test_a_time_may_have_a_fraction() -> None:
 
 
 @pytest.mark.parametrize("value", ["shop.example.org", "ftp://h", "https://", "https://h:99999/"])
-def test_a_url_that_nobody_can_open_fails_the_check(value: str) -> None:
+def test_invalid_admin_url_fails_the_system_check(value: str) -> None:
     with override_settings(SAS_ADMIN_URL=value):
         assert [error.msg for error in check_settings(None)] == [
             "SAS_ADMIN_URL must be a valid URL that begins with https:// or http://."

@@ -124,7 +124,7 @@ def test_an_answer_outlives_an_attempt_that_is_made_again() -> None:
     ids=["at work", "to be tried again", "in error"],
 )
 @pytest.mark.parametrize("body", [RESULT, DECLINED])
-def test_a_person_is_told_at_once_that_nobody_was_asked(
+def test_answer_by_person_changes_nothing_on_step_that_never_asked(
     body: dict[str, Any], state: str, columns: dict[str, Any]
 ) -> None:
     step = a_step("a", state, **columns)

@@ -11,7 +11,7 @@ from workers.protocol.faults import FaultRecord
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
-def test_what_an_agent_raised_travels_with_all_that_it_may_say() -> None:
+def test_fault_raised_by_agent_is_sent_with_every_field() -> None:
     busy = Unavailable("http_503", "busy", retry_after=3)
     busy.tries = 2
 
@@ -36,7 +36,7 @@ def test_an_exception_is_told_with_what_it_says(error: Exception, says: str) -> 
     assert FaultRecord.of_error("permanent", "code", error).message == says
 
 
-def test_what_nobody_said_is_not_written() -> None:
+def test_fault_record_omits_fields_that_were_not_given() -> None:
     noted = FaultRecord("expired", "expired", "no reply by complete-by").noted(NOW)
 
     assert list(noted.to_json().items()) == [
@@ -68,7 +68,7 @@ def test_what_newer_code_says_is_left_unread() -> None:
 
 
 @pytest.mark.parametrize("body", ["a text", 5, ["x"], {"kind": []}, {"code": 7}])
-def test_a_row_that_somebody_wrote_by_hand_holds_nothing_up(body: Any) -> None:
+def test_malformed_fault_json_is_read_as_its_message(body: Any) -> None:
     assert FaultRecord.from_json(body) == FaultRecord(message=str(body))
 
 

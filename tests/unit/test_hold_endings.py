@@ -41,7 +41,9 @@ def test_once_the_application_has_heard_it_is_the_last_move() -> None:
 
 
 @pytest.mark.parametrize("locked", [ended(has_on_end=False), a_process(a_step("a"))])
-def test_nothing_is_held_where_nobody_listens_or_nothing_ended(locked: LockedProcess) -> None:
+def test_no_ending_is_held_without_on_end_or_without_an_ended_process(
+    locked: LockedProcess,
+) -> None:
     before = list(locked.entries)
 
     assert hold_endings.hold(locked) is None

@@ -90,7 +90,7 @@ def test_slack_makes_no_link_of_what_others_wrote() -> None:
     assert "&lt;https://evil.example|x&gt;" in block["text"]["text"]
 
 
-def test_a_test_says_that_it_is_one() -> None:
+def test_route_test_message_is_marked_as_test() -> None:
     assert formats.webhook(TEST, "")["type"] == "incident.test"
     assert "route works" in formats.slack(TEST, "")["text"]
     assert "tested this route" in json.dumps(formats.teams(TEST, ""))

@@ -74,12 +74,12 @@ def test_one_that_came_back_is_told_of_under_the_number_of_its_return() -> None:
 
 
 @pytest.mark.parametrize("incident", [TAKEN, SNOOZED, RESOLVED])
-def test_what_needs_nobody_before_anybody_was_told_is_not_told(incident: Incident) -> None:
+def test_incident_no_longer_open_before_first_notice_is_not_told(incident: Incident) -> None:
     assert event_of(ROUTE, incident) is None
     assert event_of(replace(ROUTE, keeps_incidents=True), incident) is None
 
 
-def test_it_is_repeated_until_somebody_takes_it() -> None:
+def test_open_incident_is_repeated_until_acknowledged_or_snoozed() -> None:
     route = replace(ROUTE, repeat_seconds=900)
 
     assert event_of(route, OPEN, ago(899)) is None
@@ -104,7 +104,7 @@ def test_its_end_is_told_even_where_the_route_is_for_others_by_now() -> None:
     assert event_of(replace(ROUTE, kinds=["breaker"]), RESOLVED, ago(60)) == Event.RESOLVED
 
 
-def test_that_it_was_taken_is_told_once_to_services_that_keep_incidents() -> None:
+def test_acknowledgement_is_told_once_to_routes_that_keep_incidents() -> None:
     route = replace(ROUTE, keeps_incidents=True)
 
     assert event_of(ROUTE, TAKEN, ago(60)) is None

@@ -180,7 +180,7 @@ def test_two_addresses_of_one_owner_have_one_cause() -> None:
     assert key(alert) == key(replace(alert, cause="sink_undeliverable:client:acme:77aa"))
 
 
-def test_whom_an_order_is_for_is_its_own() -> None:
+def test_customer_name_is_masked_and_does_not_split_incidents() -> None:
     def of(name: str) -> AlertFacts:
         fault = structs.replace(FAULT, message=f"no account of {name}, {name}@example.org")
         mask = Mask(["customer.name"], [{"customer": {"name": name}}])
@@ -269,7 +269,7 @@ def test_a_late_duty_says_the_one_remedy_and_the_next_act_that_are_true(
     assert bool(kind.goes_on_with(params)) == bool(next_act)
 
 
-def test_code_that_nobody_has_is_named_in_words() -> None:
+def test_incident_title_names_missing_workflow_version_or_agent() -> None:
     def title(params: dict, cause: str) -> str:
         alert = AlertFacts("unknown_definition", f"unknown_definition:{cause}", params)
         return alert_kind("unknown_definition").title_with(cause_of(alert).params)

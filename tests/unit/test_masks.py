@@ -53,7 +53,7 @@ def test_a_path_is_found_in_documents_that_hold_others_parts() -> None:
     assert mask.value({"xcustomer": {"address": "here"}}) == {"xcustomer": {"address": "here"}}
 
 
-def test_what_the_input_says_is_masked_in_every_text_that_repeats_it() -> None:
+def test_text_that_repeats_personal_input_is_masked() -> None:
     mask = Mask(["customer"], [{"customer": CUSTOMER}])
     said = f"no such street: 77 hidden lane, for {NAME} ({MAIL})"
     assert mask.text(said) == "no such street: 7***, for Z*** (z***@example.org)"
@@ -122,9 +122,7 @@ def test_an_east_asian_name_is_found_between_other_characters(text: str, left: s
         ("Will O'Brien", "he will call Will, not O'Brien", "he will call W***, not O***"),
     ],
 )
-def test_somebody_is_masked_where_a_part_of_the_name_is_used(
-    name: str, text: str, left: str
-) -> None:
+def test_part_of_a_personal_name_is_masked_in_text(name: str, text: str, left: str) -> None:
     assert Mask(["name"], [{"name": name}]).text(text) == left
 
 

@@ -24,7 +24,7 @@ def codes(locked: LockedProcess) -> list[str]:
     return [alert.code for alert in locked.alerts]
 
 
-def test_by_default_the_process_is_in_error_and_somebody_is_told() -> None:
+def test_default_policy_puts_process_in_error_and_raises_alert() -> None:
     locked = a_process(failed())
     on_failure.carry_out(locked, locked.steps[0], "scheduler")
 
@@ -59,7 +59,7 @@ def test_no_other_agent_is_asked_where_the_first_may_have_acted() -> None:
     assert (step.agent, locked.process.state) == ("toy.alpha", "error")
 
 
-def test_nor_for_a_step_that_nobody_knows_to_be_wanted() -> None:
+def test_step_whose_condition_failed_does_not_fall_back() -> None:
     step = failed(fallbacks=[NEXT], fault=FaultRecord("permanent", on_failure.CONDITION_FAILED))
     locked = a_process(step)
     on_failure.carry_out(locked, step, "scheduler")

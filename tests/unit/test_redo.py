@@ -45,7 +45,7 @@ def test_it_has_its_attempts_back_and_the_open_process_stays_as_it_is() -> None:
     assert locked.ready_forward_steps() == []
 
 
-def test_what_has_not_begun_after_it_waits_for_it_and_what_has_goes_on() -> None:
+def test_redo_makes_unbegun_successor_wait_and_begun_successor_go_on() -> None:
     """Whoever skips a charge by mistake does not ship beside it."""
     behind = {"state": "pending", "after": ("mail",), "not_before": NOW}
     # A claim that was lost before anybody called has begun nothing.
@@ -89,7 +89,7 @@ def test_of_two_that_follow_each_other_the_second_waits_for_the_first() -> None:
     assert [(e.before, e.after) for e in locked.entries] == [("skipped", "waiting")]
 
 
-def test_nothing_passes_it_by_what_was_settled_without_it() -> None:
+def test_redo_holds_back_steps_that_follow_settled_successors() -> None:
     settled = [a_step("b", "skipped", after=("mail",)), a_step("c", "processed", after=("b",))]
     behind = a_step("d", "pending", after=("c",))
     mail = skipped()
@@ -167,7 +167,7 @@ class TestConditions:
             ({}, "pending"),
         ],
     )
-    def test_the_condition_is_asked_again_where_nobody_knows(
+    def test_redo_asks_condition_again_only_where_its_verdict_is_unknown(
         self, columns: dict[str, Any], state: str
     ) -> None:
         mail = skipped(is_judged=True, **columns)
@@ -205,7 +205,7 @@ def test_a_job_does_several_again_that_could_be_undone_were_the_process_open() -
 class TestDoubt:
     """What may have happened is done again only where a person says that it may happen twice."""
 
-    def test_it_is_refused_unless_somebody_says_so(self) -> None:
+    def test_redo_of_step_in_doubt_needs_may_happen_twice(self) -> None:
         mail = doubtful()
         locked = a_process(mail, state="processed")
         with pytest.raises(StateError, match="done again it may happen twice"):
@@ -227,7 +227,7 @@ class TestDoubt:
         assert mail.is_in_doubt
         assert "may_happen_twice" not in locked.entries[-1].detail
 
-    def test_nor_does_what_surely_did_not_happen(self) -> None:
+    def test_redo_of_step_without_effect_needs_no_confirmation(self) -> None:
         mail = skipped(effect="unsafe")
         redo(a_process(mail, state="processed"))
         assert mail.state == "pending"

@@ -217,7 +217,7 @@ def _agent(**methods: Any) -> type[Agent]:
 
 @pytest.mark.parametrize("function", NOT_PLAIN.values(), ids=NOT_PLAIN)
 @pytest.mark.parametrize("what", DECLARED)
-def test_what_would_not_be_run_is_refused_where_it_is_declared(what: str, function: Any) -> None:
+def test_declaration_refuses_function_that_is_not_plain(what: str, function: Any) -> None:
     with pytest.raises(WorkflowError, match=f"{what} must be a plain function, got <"):
         DECLARED[what](function)
 

@@ -52,7 +52,7 @@ class TestWithoutOpenTelemetry:
             pass
         assert tracing.headers() == {}
 
-    def test_a_key_of_somebody_elses_making_has_no_trace(self) -> None:
+    def test_foreign_idempotency_key_sends_no_trace_headers(self) -> None:
         with tracing.call_span("payment.charge", "k-1", 1):
             assert tracing.headers() == {}
 

@@ -51,13 +51,15 @@ def test_one_person_alone_is_refused(amount: Decimal | None, code: str) -> None:
     ],
     ids=["just the limit", "no limit", "a client", "a policy"],
 )
-def test_nobody_else_is_needed(actor: str, amount: Decimal | None, limit: Decimal | None) -> None:
+def test_one_person_suffices_up_to_the_limit_or_if_no_operator_acts(
+    actor: str, amount: Decimal | None, limit: Decimal | None
+) -> None:
     locked = a_process(paid())
 
     refuse_alone(locked, of_plan(compensation.plan(locked)), actor, amount, limit)
 
 
-def test_where_nothing_is_undone_nobody_else_is_needed() -> None:
+def test_empty_undo_plan_needs_no_second_person() -> None:
     locked = a_process(a_step("pay", "pending"))
 
     refuse_alone(locked, of_plan(compensation.plan(locked)), ANN, Decimal(10_000), LIMIT)

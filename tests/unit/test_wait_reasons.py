@@ -96,7 +96,7 @@ def test_a_submitter_is_not_told_which_operator() -> None:
     assert "ann" not in pending(a_row(), a_process(), NOW, facts)
 
 
-def test_a_backoff_that_ends_while_the_breaker_is_open_is_not_what_it_waits_for() -> None:
+def test_backoff_shorter_than_open_breaker_is_not_the_wait_reason() -> None:
     row = a_row(not_before=NOW + 5 * SECOND, fault={"message": "busy"})
 
     assert "breaker is open" in pending(row, a_process(), NOW, with_flow(breaker=OPEN))
@@ -108,7 +108,7 @@ def test_what_would_hold_up_a_step_is_said_ahead() -> None:
     assert "which is 0" in obstacle(a_row(), a_process(), NOW, with_flow(window=0))
 
 
-def test_a_claim_that_nobody_has_started_says_since_when() -> None:
+def test_unstarted_claim_states_time_since_request_was_sent() -> None:
     row = a_row(claimed_at=NOW - 2 * SECOND, lost_count=0)
     assert sent(row, NOW) == "was sent to agent toy.alpha 2 s ago"
     assert "all are busy" in sent(row, NOW + 5 * SECOND)

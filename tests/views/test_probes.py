@@ -33,7 +33,7 @@ def production(settings: Any) -> None:
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz"])
 @pytest.mark.parametrize("host", ["10.1.2.3:8000", "shop.test", "anything"])
-def test_they_answer_on_any_host_name_and_by_plain_http(
+def test_probes_answer_on_any_host_name_over_plain_http(
     production: None, path: str, host: str
 ) -> None:
     assert Client().get(path, headers={"Host": host}).status_code == 200
