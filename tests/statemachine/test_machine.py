@@ -24,7 +24,7 @@ from workers.supervisor import beat_schedule
 PARTS = 4
 STEPS = 50
 #: The same examples in every run; another seed draws others.
-SEED = 20_261_121
+SEED = 20_261_129
 #: In all; PostgreSQL takes longer for each and meets the same decisions.
 EXAMPLES = {"sqlite": 300, "postgresql": 40}
 #: Small numbers, so that thresholds are reached within an example, and one message is a bundle.
