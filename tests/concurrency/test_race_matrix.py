@@ -39,7 +39,7 @@ from workers.testing import frozen_clock
 #: The share of pairs that meet at one more place.
 SHARE = 0.3
 #: How many others a verb meets where only a few are asked for.
-FEW = 8
+FEW = 5
 #: How statements begin that change something.
 WRITES = ("WITH", "UPDATE", "INSERT", "DELETE")
 SEED = 20_261_121

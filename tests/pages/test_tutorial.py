@@ -11,7 +11,7 @@ from tests.pages.conftest import Open
 from tests.pages.reader import Page, Reader, blocks_of
 from tests.pages.table import ASK_A_PERSON, said
 
-pytestmark = [pytest.mark.slow, pytest.mark.smoke]
+pytestmark = [pytest.mark.slow, pytest.mark.smoke, pytest.mark.volume]
 PATH = "docs/tutorial/first-workflow.md"
 WORKER = "celery -A acme worker --pidfile worker.pid"
 MOST_COMMANDS, MOST_LINES = 8, 40
@@ -30,7 +30,6 @@ def the_worker_is_gone(reader: Reader) -> None:
     assert process.wait(10) != 0
 
 
-@pytest.mark.volume
 def test_every_block_of_the_tutorial_works_as_printed(
     open_page: Open, origin: Path, tmp_path: Path
 ) -> None:
@@ -56,7 +55,6 @@ def test_a_trip_waits_for_a_person_as_printed(open_page: Open, project: Path) ->
     open_page(ASK_A_PERSON, project).follow(blocks_of(checkout.ROOT, ASK_A_PERSON))
 
 
-@pytest.mark.volume
 def test_a_first_process_takes_few_commands_and_few_lines() -> None:
     """Up to the submission, with nothing imported from the shop."""
     blocks = blocks_of(checkout.ROOT, Page(PATH))
