@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.cases.arriving import BUSY, RATES
 from benchmarks.cases.slow import QUICK as SATURATED
 from benchmarks.shape import SIDE_BY_SIDE
 
@@ -64,13 +65,47 @@ BARS = (
         for bar in (
             Bar(f"overload, {whose}", "done/s in the second half, of its peak",
                 ("overload", whose, "ours", "held_percent"), 95, None, "%"),
-            Bar(f"overload, {whose}", "re-sends for 100 claims",
-                ("overload", whose, "ours", "resends_percent"), 1, None, "%", True),
+            Bar(f"overload, {whose}", "calls made again, of 100",
+                ("overload", whose, "ours", "again_percent"), 1, None, "%", True),
         )
     ),
+    Bar("paced, worst", "longest time in which no step ended",
+        ("paced", "worst", "gap_s"), 5, None, "s", True),
+    Bar("paced, worst", "calls made again", ("paced", "worst", "again"), 0, None, "", True),
+    Bar("paced, worst", "done/s in the second half, of its peak",
+        ("paced", "worst", "held_percent"), 95, None, "%"),
+    *(
+        bar
+        for busy in map(str, BUSY)
+        for bar in (
+            Bar(f"starved, {busy}", "longest time in which no step ended",
+                ("starved", busy, "gap_s"), 5, 3, "s", True),
+            Bar(f"starved, {busy}", "calls made again",
+                ("starved", busy, "again"), 0, None, "", True),
+            Bar(f"starved, {busy}", "workers called dead",
+                ("starved", busy, "called_dead"), 0, None, "", True),
+        )
+    ),
+    Bar("beside-long", "p95 of a quick agent's steps beside calls of 150 s, times alone",
+        ("beside_long", "p95_ratio"), 2, 1.2, "x", True),
+    Bar("beside-long", "calls made again", ("beside_long", "beside", "again"), 0, None, "", True),
+    *(
+        bar
+        for rate in map(str, RATES)
+        for bar in (
+            Bar(f"rated, {rate}", "calls in the worst 10 s, of the rate",
+                ("rated", rate, "both", "worst_share"), 0.9, 0.98, "x"),
+            Bar(f"rated, {rate}", "calls in the busiest second, of the rate",
+                ("rated", rate, "killed", "most_share"), 1, None, "x", True),
+            Bar(f"rated, {rate}", "behind after one of two workers was killed",
+                ("rated", rate, "killed", "behind_s"), 5, None, "s", True),
+        )
+    ),
+    Bar("outage", "calls made again", ("outage", "again"), 0, None, "", True),
+    Bar("outage", "unsafe steps in error", ("outage", "in_error"), 0, None, "", True),
     Bar("stack", "the last order's end after the last submission", ("stack", "last_ended_s"),
         20, 12, "s", True),
-    Bar("stack", "re-sends for 100 claims", ("stack", "resends_percent"), 1, None, "%", True),
+    Bar("stack", "calls made again, of 100", ("stack", "again_percent"), 1, None, "%", True),
     *(
         Bar(f"sustained, {submitters}", f"orders/s, times {who}",
             ("ratios", f"sustained_{submitters}/{name}"), bound, stretch, "x")

@@ -57,7 +57,7 @@ def parse(words: Sequence[str]) -> Options:
         "--only",
         default="",
         metavar="TEXT",
-        help="parts of slow and overload with it in their names: c2_1s, c16_, at",
+        help="parts of slow, overload and paced with it in their names: c2_1s, s4_all",
     )
     parser.add_argument("--large", action="store_true", help="10 million steps for sweep and claim")
     parser.add_argument("--json", type=_file, metavar="FILE", help="write all figures there")

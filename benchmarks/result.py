@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmarks import machine
 from benchmarks.bench import Bench
-from benchmarks.cases import ours, peers, slow
+from benchmarks.cases import arriving, ours, peers, slow
 from benchmarks.catalogue import CASES
 from benchmarks.shape import TEXT
 
@@ -13,6 +13,11 @@ RUN: Mapping[str, Callable[[Bench], dict[str, Any]]] = {
     "slow": slow.slow,
     "overload": slow.overload,
     "beside": slow.beside,
+    "paced": arriving.paced,
+    "starved": arriving.starved,
+    "beside-long": arriving.long,
+    "rated": arriving.rated,
+    "outage": arriving.outage,
     "stack": slow.stack,
     "sustained": peers.sustained,
     "steady": peers.steady,

@@ -144,9 +144,10 @@ def _seed_users() -> int:
     permissions = Permission.objects.filter(content_type__app_label__in=APPS)
     viewing = permissions.filter(codename__startswith="view_")
     # Only the system adds and deletes rows, except routes, and records never change; operators
-    # may do everything else, including actions that later versions add.
+    # may do everything else, including actions that later versions add, but for handing out and
+    # erasing all that is kept of a person: whoever answers such requests is given that.
     operating = permissions.exclude(codename__regex=r"^(add|delete)_(?!route$)").exclude(
-        codename__in=[f"change_{model}" for model in RECORDS]
+        codename__in=["erase_person", *(f"change_{model}" for model in RECORDS)]
     )
     return sum(
         (

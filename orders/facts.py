@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from orders.models import Order
+from orders.money import money_of
 from orders.return_progress import ReturnLine
 from workers.desk.admin.masking import UNMASKED, masked
 from workers.desk.admin.panel import Panel
@@ -26,6 +27,7 @@ def facts(order: Order, panel: Panel, returns: Iterable[ReturnLine]) -> dict[str
         **process_report.facts(panel),
         "created_at": order.created_at.isoformat(),
         "total": str(order.total),
+        "money": money_of(order).facts,
         "customer": customer(order, panel),
         "returns": [line.facts for line in returns],
     }

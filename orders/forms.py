@@ -171,6 +171,21 @@ class CheckoutForm(forms.Form):
         self.data = {name: self.data[name] for name in self.data} | hidden
 
 
+class ReturnForm(forms.Form):
+    """Why an order is sent back, if the buyer says so."""
+
+    reason = LinesField(
+        label=_("Why do you send it back?"),
+        help_text=_("You need not say. It helps us to do better."),
+        max_length=500,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+
+    def __init__(self, data: QueryDict | None = None) -> None:
+        super().__init__(data, label_suffix="")
+
+
 class MyOrdersForm(forms.Form):
     """The address whose orders to look up."""
 

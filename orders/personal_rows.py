@@ -21,14 +21,15 @@ class Orders(PersonalRows):
     name = "orders"
 
     def processes(self, email: str) -> Iterable[int]:
-        orders = Order.objects.filter(customer_email__iexact=email)
-        yield from orders.values_list("process", flat=True)
-        returns = Return.objects.filter(order__customer_email__iexact=email)
-        yield from returns.values_list("process", flat=True)
+        orders = Order.objects.filter(customer_email__icontains=self.needle(email))
+        rows = orders.values_list("pk", "process", "customer_email")
+        hits = {pk: process for pk, process, mail in rows if self.has_address(email, mail)}
+        yield from hits.values()
+        yield from Return.objects.filter(order__in=hits).values_list("process", flat=True)
 
     def of_process(self, process_id: int) -> list[dict[str, Any]]:
-        columns = ("number", "created_at", "source", "reference", "total", *COLUMNS)
-        return list(Order.objects.filter(process=process_id).values(*columns))
+        facts = ("number", "created_at", "source", "reference", "submission_key", "total")
+        return list(Order.objects.filter(process=process_id).values(*facts, *COLUMNS))
 
     def erase_of_process(self, process_id: int, hide: Callable[[str], str]) -> None:
         for order in Order.objects.filter(process=process_id):
@@ -76,19 +77,15 @@ class DeadLetters(PersonalRows):
 
 
 def _letters(email: str) -> list[DeadLetter]:
-    """Return the dead letters that mention an address, by a full scan: bodies have no index."""
-    address = email.casefold()
+    """Return the dead letters that have an address, by a full scan: bodies have no index."""
     return [
         letter
         for letter in DeadLetter.objects.order_by("pk").iterator(chunk_size=200)
-        if address in _text(letter).casefold()
+        if PersonalRows.has_address(
+            email,
+            *(letter.body, letter.corrected, letter.properties, letter.reasons, letter.comment),
+        )
     ]
-
-
-def _text(letter: DeadLetter) -> str:
-    bodies = (letter.body, letter.corrected or b"")
-    texts = [bytes(body).decode(errors="replace") for body in bodies]
-    return " ".join([*texts, str(letter.properties), str(letter.reasons), letter.comment])
 
 
 register_personal_rows(Orders())

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from orders.models import Order, Return
+from orders.money import amount_text, money_of
 from workers.client import progress
 from workers.desk.admin.panel import Panel
 from workers.desk.operate.attention import somebody_knows
@@ -35,8 +36,12 @@ def for_buyer(order: Order) -> str:
         return ""
     match newest.process.state:
         case ProcessState.PROCESSED:
-            return _("Your return is complete: your items are back, and your money was refunded.")
+            return _("Your return is complete. %(money)s") % {"money": money_of(order).text}
         case ProcessState.COMPENSATING | ProcessState.COMPENSATED | ProcessState.CANCELLED:
+            if refunded := money_of(order).refunded:
+                return _("Your return has ended: %(amount)s was refunded.") % {
+                    "amount": amount_text(refunded)
+                }
             return _("Your return has ended: nothing was refunded.")
         case ProcessState.ERROR if somebody_knows(newest.process_id):
             return _("Your return needs one of our people. They have been told.")

@@ -3,7 +3,9 @@
 from collections.abc import Collection
 from decimal import Decimal
 
+from orders import notices
 from orders.models import Order, Return
+from orders.money import money_of
 from orders.workflows.returns import RETURN
 from workers import durable
 from workers.client import submission
@@ -32,8 +34,7 @@ def accept_return(order: Order, *, actor: str, reason: str = "") -> Process:
                 f"Order {order.number} is {order.process.state}. Only a processed order comes "
                 "back; one that is not can be cancelled."
             )
-        # A parcel that never came, or was sent back to the buyer, may come again.
-        if order.returns.exclude(process__state__in=CAME_TO_NOTHING).exists():
+        if not may_begin(order):
             raise ReturnRefused(f"The return of order {order.number} has begun already.")
         charge = order.process.steps.get(name="charge_payment")
         process = submission.submit(
@@ -44,6 +45,7 @@ def accept_return(order: Order, *, actor: str, reason: str = "") -> Process:
                 "order": order.number,
                 "amount": str(order.total),
                 "undoes": charge.idempotency_key,
+                "reference": (charge.result or {}).get("charge"),
                 # By the service or by hand: a refund that finds nothing to undo is an error then.
                 "was_done": charge.state == StepState.PROCESSED,
                 "reason": reason,
@@ -52,7 +54,16 @@ def accept_return(order: Order, *, actor: str, reason: str = "") -> Process:
             lane=order.process.lane,
         )
         Return.objects.create(order=order, process=process)
+        notices.tell(order, "return_begun", money_of(order))
         return process
+
+
+def may_begin(order: Order) -> bool:
+    """Say whether an order can be sent back now."""
+    if order.process.state != ProcessState.PROCESSED:
+        return False
+    # A parcel that never came, or was sent back to the buyer, may come again.
+    return not order.returns.exclude(process__state__in=CAME_TO_NOTHING).exists()
 
 
 def refunds(process_ids: Collection[int]) -> dict[int, Decimal]:

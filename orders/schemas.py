@@ -209,6 +209,17 @@ class StepOut(BaseModel):
     explanation: str
 
 
+class MoneyOut(BaseModel):
+    """What the services say of an order's money, whatever its state; sums are decimal strings."""
+
+    paid: Decimal
+    refunded: Decimal
+    #: What the buyer is to get back and has not got.
+    owed: Decimal
+    #: Nobody knows yet whether the payment was taken.
+    in_doubt: bool
+
+
 class OrderOut(BaseModel):
     """Where an order stands."""
 
@@ -218,6 +229,7 @@ class OrderOut(BaseModel):
     reference: str
     #: Money is a decimal string.
     total: Decimal
+    money: MoneyOut
     created_at: datetime
     finished_at: datetime | None
     sequence: int

@@ -9,12 +9,12 @@ from typing import Any
 from django.db import IntegrityError
 from django.utils import timezone
 
-from orders import telling
+from orders import notices, telling
 from orders.agreement import OfferChanged, agreement
 from orders.models import Order, OrderLine, Product
 from orders.models.order import PRIVATE
 from orders.numbers import next_order_number
-from orders.workflows import FULFILMENT
+from orders.workflows import FULFILMENT, REVIEWED_FROM
 from workers import NewSink, durable
 from workers.client import submission
 
@@ -162,6 +162,8 @@ def _store(
         # One lane per client; in the shop, one per customer.
         lane=columns["submitter"] or customer.email.lower(),
         sinks=sinks,
+        # Sent again after a restore that has lost it, it is charged under the same key: once.
+        submission_key=f"{columns['submitter']} {columns['submission_key']}",
     )
     order.save(force_insert=True)
     OrderLine.objects.bulk_create(
@@ -178,6 +180,7 @@ def _store(
             for line in sorted(lines, key=lambda line: products[line.sku].pk)
         ]
     )
+    notices.tell(order, "review" if order.total >= REVIEWED_FROM else "received")
     return order
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from orders import wording
+from orders import returning, wording
 from orders.models import Order
+from orders.money import Money, money_of
 from workers.client import progress
 from workers.client.progress import ProcessProgress, StepProgress
 from workers.desk.operate.attention import somebody_knows
@@ -57,9 +58,13 @@ class TrackedOrder:
     tone: str
     state: str
     headline: str
+    #: What became of the buyer's money; empty before that is certain.
+    money: str
     steps: tuple[TrackedStep, ...]
     settled: int
     is_final: bool
+    may_cancel: bool
+    may_return: bool
     version: str
 
     @property
@@ -70,7 +75,7 @@ class TrackedOrder:
     @property
     def announcement(self) -> str:
         """Return a digest that changes when screen readers should read the headline."""
-        return _digest(self.tone, self.state, self.headline)
+        return _digest(self.tone, self.state, self.headline, self.money)
 
 
 def track(order: Order) -> TrackedOrder:
@@ -78,6 +83,10 @@ def track(order: Order) -> TrackedOrder:
     process = progress.snapshot(order.process_id)
     is_held_up = process.state == ProcessState.ERROR
     is_known = is_held_up and somebody_knows(process.id)
+    is_told = process.is_final or process.state in BACKWARD
+    money = money_of(order) if is_told else None
+    is_certain = money and (process.is_final or money.refunded or money.owed)
+    text = money.text if money and is_certain else ""
     steps = [
         step
         for step in process.steps
@@ -87,11 +96,16 @@ def track(order: Order) -> TrackedOrder:
         order=order,
         tone=_process_tone(process),
         state=wording.process_state(process.state),
-        headline=_headline(process, is_known=is_known),
-        steps=tuple(_track_step(step, is_held_up=is_held_up, is_known=is_known) for step in steps),
+        headline=_headline(process, money, is_known=is_known),
+        money=text,
+        steps=tuple(
+            _track_step(step, money, is_held_up=is_held_up, is_known=is_known) for step in steps
+        ),
         settled=sum(step.state in SETTLED for step in steps),
         is_final=process.is_final,
-        version=_version(process, is_known=is_known),
+        may_cancel=process.may_be_undone,
+        may_return=process.state == ProcessState.PROCESSED and returning.may_begin(order),
+        version=_version(process, text, is_known=is_known),
     )
 
 
@@ -135,11 +149,10 @@ def _is_refused(step: StepProgress) -> bool:
 def _step_tone(step: StepProgress) -> str:
     if _is_troubled(step):
         return "retrying"
-    is_unstarted = step.state == StepState.PROCESSING and step.started_at is None
-    return str(StepState.PENDING if is_unstarted else step.state)
+    return str(step.state)
 
 
-def _headline(process: ProcessProgress, *, is_known: bool) -> str:
+def _headline(process: ProcessProgress, money: Money | None, *, is_known: bool) -> str:
     match process.state:
         case ProcessState.PENDING:
             return _("We have your order and begin with it now.")
@@ -153,6 +166,10 @@ def _headline(process: ProcessProgress, *, is_known: bool) -> str:
             )
         case ProcessState.COMPENSATING:
             return _("We could not complete your order and are undoing what was done.")
+        case ProcessState.COMPENSATED if money and _is_open(money):
+            return _("We could not complete your order.")
+        case ProcessState.CANCELLED if money and _is_open(money):
+            return _("Your order was cancelled.")
         case ProcessState.COMPENSATED:
             return _("We could not complete your order. Everything was undone.")
         case ProcessState.CANCELLED:
@@ -170,12 +187,18 @@ def _headline(process: ProcessProgress, *, is_known: bool) -> str:
     return _("Right now: %(steps)s.") % {"steps": ", ".join(active)}
 
 
-def _track_step(step: StepProgress, *, is_held_up: bool, is_known: bool) -> TrackedStep:
+def _is_open(money: Money) -> bool:
+    return bool(money.owed) or money.is_doubtful
+
+
+def _track_step(
+    step: StepProgress, money: Money | None, *, is_held_up: bool, is_known: bool
+) -> TrackedStep:
     tone = _step_tone(step)
     return TrackedStep(
         label=wording.step(step.name).label,
         tone=tone,
-        state=wording.step_state(_shown_state(step, tone, is_held_up=is_held_up)),
+        state=wording.step_state(_shown_state(step, tone, money, is_held_up=is_held_up)),
         note=_note(step, is_held_up=is_held_up, is_known=is_known),
         attempt=_attempt(step),
         timeout_seconds=step.timeout_seconds if step.remaining_seconds is not None else None,
@@ -183,7 +206,13 @@ def _track_step(step: StepProgress, *, is_held_up: bool, is_known: bool) -> Trac
     )
 
 
-def _shown_state(step: StepProgress, tone: str, *, is_held_up: bool) -> str:
+def _shown_state(step: StepProgress, tone: str, money: Money | None, *, is_held_up: bool) -> str:
+    if money and not (money.paid or money.is_doubtful):
+        # The undo found nothing, so neither happened.
+        if step.name == "charge_payment" and step.state == StepState.COMPENSATED:
+            return "not_charged"
+        if step.name == "refund_payment" and step.state == StepState.PROCESSED:
+            return "nothing_to_undo"
     if _is_refused(step):
         return "refused"
     # Operators do not fix failed steps of an order that is being undone, or has ended.
@@ -251,9 +280,9 @@ def _sentences(*sentences: str) -> str:
     return format_html(" ".join(["{}"] * len(texts)), *texts) if texts else ""
 
 
-def _version(process: ProcessProgress, *, is_known: bool) -> str:
+def _version(process: ProcessProgress, money: str, *, is_known: bool) -> str:
     steps = [[getattr(step, name) for name in SHOWN] for step in process.steps]
-    return _digest(process.state, process.sequence, is_known, steps)
+    return _digest(process.state, process.sequence, is_known, money, steps)
 
 
 def _digest(*values: object) -> str:

@@ -2,7 +2,7 @@
 
 from django.urls import path, register_converter
 
-from orders.views import basket, catalogue, checkout, my_orders, order, pages
+from orders.views import asking, basket, catalogue, checkout, my_orders, order, pages
 
 app_name = "orders"
 
@@ -31,6 +31,8 @@ urlpatterns = [
     # The alphabet of new_secret(): anything else needs no query.
     path("orders/<slug:secret>/", order.show, name="order"),
     path("orders/<slug:secret>/progress/", order.progress, name="order_progress"),
+    path("orders/<slug:secret>/cancel/", asking.cancel, name="order_cancel"),
+    path("orders/<slug:secret>/return/", asking.send_back, name="order_return"),
     path("my-orders/", my_orders.show, name="my_orders"),
     path("favicon.ico", pages.icon),
 ]

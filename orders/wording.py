@@ -39,6 +39,8 @@ STEPS: dict[str, StepWording] = {
     "refund_payment": StepWording(lazy("refunding your payment"), lazy("The payment service")),
     "cancel_shipment": StepWording(lazy("cancelling the delivery"), lazy("The delivery service")),
     "void_invoice": StepWording(lazy("cancelling the invoice"), lazy("The invoice service")),
+    "restock": StepWording(lazy("putting your items back"), lazy("The stock room")),
+    "refund": StepWording(lazy("refunding your payment"), lazy("The payment service")),
 }
 
 PROCESS_STATES: dict[str, Text] = {
@@ -60,6 +62,8 @@ STEP_STATES: dict[str, Text] = {
     StepState.PROCESSED: lazy("Done"),
     StepState.ERROR: lazy("Held up"),
     "failed": lazy("Did not work"),
+    "not_charged": lazy("Not charged"),
+    "nothing_to_undo": lazy("Nothing to refund"),
     StepState.SKIPPED: lazy("Skipped"),
     "compensated": lazy("Undone"),
     "cancelled": lazy("Cancelled"),
@@ -71,6 +75,12 @@ REFUSALS: dict[str, Text] = {
     "http_402": lazy("Your card was declined. You were not charged."),
     "out_of_stock": lazy("Something you ordered has just sold out."),
     "review_declined": lazy("Our team could not accept this order."),
+}
+
+#: By the step of a return that a person answers with no, or not in time.
+RETURN_REFUSALS: dict[str, Text] = {
+    "await_parcel": lazy("Your parcel has not come."),
+    "inspect": lazy("We could not take back what you sent."),
 }
 
 #: What a step without a running clock waits for.
@@ -109,6 +119,8 @@ def fault(name: str, details: Mapping[str, Any] | None) -> str:
     """Return a sentence about a fault of the step ``name``; empty if there is none."""
     if details is None:
         return ""
+    if name in RETURN_REFUSALS:
+        return str(RETURN_REFUSALS[name])
     service = {"service": step(name).service}
     match details.get("kind"):
         case "unavailable":
@@ -123,3 +135,113 @@ def fault(name: str, details: Mapping[str, Any] | None) -> str:
                 refusal = REFUSALS["card_declined"]
             return str(refusal or _("%(service)s could not accept this order.") % service)
     return _("%(service)s had a problem.") % service
+
+
+class NoticeWording(NamedTuple):
+    """The mail about a turn of an order: its subject, the news, and what happens next."""
+
+    subject: Text
+    news: Text
+    following: Text
+
+
+#: By the turn: the state in which an order ends, after ``return_`` that of a return.
+NOTICES: dict[str, NoticeWording] = {
+    "received": NoticeWording(
+        lazy("received"),
+        lazy("thank you. We have received your order %(number)s at Lantern & Loom."),
+        lazy(
+            "We take your payment next, and write again when your parcel is booked. Until then "
+            "you can cancel the order on its page."
+        ),
+    ),
+    "review": NoticeWording(
+        lazy("received, we look at it"),
+        lazy(
+            "thank you. We have received your order %(number)s at Lantern & Loom. One of our "
+            "people looks at large orders; nothing is charged before."
+        ),
+        lazy(
+            "We write again when your parcel is booked, or if we cannot accept the order. Until "
+            "then you can cancel it on its page."
+        ),
+    ),
+    "error": NoticeWording(
+        lazy("held up"),
+        lazy("your order %(number)s at Lantern & Loom is held up."),
+        lazy(
+            "One of our people sees to it; there is nothing for you to do, and you will not be "
+            "charged twice. We write again when it goes on or ends."
+        ),
+    ),
+    "compensated": NoticeWording(
+        lazy("we could not complete it"),
+        lazy("we are sorry: we could not complete your order %(number)s at Lantern & Loom."),
+        lazy("Nothing will be sent, and nothing more happens with this order."),
+    ),
+    "cancelled": NoticeWording(
+        lazy("cancelled"),
+        lazy("your order %(number)s at Lantern & Loom was cancelled."),
+        lazy("Nothing will be sent, and nothing more happens with this order."),
+    ),
+    "return_begun": NoticeWording(
+        lazy("you may send it back"),
+        lazy("we have accepted the return of your order %(number)s at Lantern & Loom."),
+        lazy(
+            "Send the parcel back within 30 days, with the number of your order, to the sender on "
+            "its label. One of our people looks at what has come; then we refund what you paid, "
+            "and write again."
+        ),
+    ),
+    "return_processed": NoticeWording(
+        lazy("your return is complete"),
+        lazy("what you sent back of your order %(number)s at Lantern & Loom has come."),
+        lazy("Nothing more happens with this order."),
+    ),
+    "return_compensated": NoticeWording(
+        lazy("your return has ended"),
+        lazy("the return of your order %(number)s at Lantern & Loom has ended without a refund."),
+        lazy("If you still want to send it back, ask for a return again on its page."),
+    ),
+    "return_error": NoticeWording(
+        lazy("your return is held up"),
+        lazy("the return of your order %(number)s at Lantern & Loom is held up."),
+        lazy(
+            "One of our people sees to it; there is nothing for you to do. We write again when it "
+            "is done."
+        ),
+    ),
+}
+NOTICES["return_cancelled"] = NOTICES["return_compensated"]
+
+OPEN = lazy("One of our people sees to your money; there is nothing for you to do.")
+SENT = lazy(
+    "If something is not right with it, ask for a return on the page of your order: its address "
+    "is in our first mail."
+)
+
+
+def notice(payload: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return the subject of a notice, its news, and what happens next.
+
+    A payload without a turn is an order that is on its way.
+    """
+    number = {"number": payload["number"]}
+    subject = _("Your order %(number)s") % number
+    turn = payload.get("turn")
+    wording = NOTICES.get(str(turn))
+    if wording is not None:
+        # What is not settled goes before what is usual.
+        following = OPEN if payload.get("is_open") and turn != "error" else wording.following
+        return f"{subject}: {wording.subject}", str(wording.news) % number, str(following)
+    if payload.get("is_paid") and payload.get("is_shipped"):
+        news = _("thank you. Your order %(number)s at Lantern & Loom is paid and on its way:")
+    elif payload.get("is_paid"):
+        news = _("thank you. Your order %(number)s at Lantern & Loom is paid:")
+    else:
+        news = _("thank you for your order %(number)s at Lantern & Loom:")
+    return subject, news % number, str(SENT)
+
+
+def as_asked() -> str:
+    return _("You asked for it.")

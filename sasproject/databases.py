@@ -15,9 +15,9 @@ SCHEMES = ("postgres", "postgresql", "sqlite")
 SQLITE_INIT = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
 #: Session settings that override those of server, database and role: time limits in milliseconds;
 #: no JIT, because compiling takes longer than any of our statements may; dates and isolation as the
-#: store expects them.
+#: store expects them, and the time zone as Django does, which else sets it on each connection.
 LIMITS = (
-    r"-c datestyle=ISO -c default_transaction_isolation=read\ committed"
+    r"-c datestyle=ISO -c timezone=UTC -c default_transaction_isolation=read\ committed"
     " -c jit=off -c statement_timeout=15000 -c lock_timeout=5000"
     " -c idle_in_transaction_session_timeout=30000"
 )

@@ -36,6 +36,17 @@ def _add_call_fields(logger: Any, name: str, event: Any) -> Any:
     return {**call_fields(), **event}
 
 
+#: What the shop calls its processes: the order's own, and a return's.
+_SUBJECT = re.compile(r"(?:Order|Return of order) (\d+)")
+
+
+def _add_order(logger: Any, name: str, event: Any) -> Any:
+    """Add the number of the order that a line's process is about, as the web's lines have it."""
+    if match := _SUBJECT.match(str(event.get("subject", ""))):
+        event.setdefault("order", int(match[1]))
+    return event
+
+
 #: Secrets that grant access: a path (a callback, an order's page), one of our tokens, a webhook
 #: secret, the credentials of a request, a password in a URL.
 _SECRETS = re.compile(
@@ -108,6 +119,7 @@ def configure(*, json: bool, level: str) -> None:
                     "()": structlog.stdlib.ProcessorFormatter,
                     "foreign_pre_chain": [*SHARED, _add_our_fields],
                     "processors": [
+                        _add_order,
                         structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                         renderer,
                         _mask_secrets,
@@ -117,7 +129,7 @@ def configure(*, json: bool, level: str) -> None:
             "filters": {"unavailable": {"()": DropUnavailable}},
             "handlers": {
                 "stderr": {
-                    "class": "logging.StreamHandler",
+                    "class": "workers.logs.DroppingHandler",
                     "formatter": "one_line",
                     "filters": ["unavailable"],
                 }

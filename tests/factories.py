@@ -58,17 +58,15 @@ class StepFactory(factory.django.DjangoModelFactory):
 
     class Params:
         pending = factory.Trait(state="pending", not_before=now)
-        claimed = factory.Trait(
+        started = factory.Trait(
             state="processing",
             attempt=1,
             claim_id=factory.LazyFunction(uuid4),
+            delivery=factory.LazyFunction(uuid4),
             locked_by="worker@test",
-            claimed_at=now,
-            dispatch_by=factory.LazyFunction(lambda: timezone.now() + timedelta(seconds=15)),
-        )
-        started = factory.Trait(
-            claimed=True,
             started_at=now,
+            claimed_at=factory.SelfAttribute("started_at"),
+            dispatch_by=factory.SelfAttribute("started_at"),
             complete_by=factory.LazyAttribute(
                 lambda step: step.started_at + timedelta(seconds=step.timeout_seconds)
             ),

@@ -27,12 +27,12 @@ class Part:
 
 #: Ceilings: lower one when its part has shrunk, and say in the commit why one is raised.
 PARTS = (
-    Part("engine", "workers", ("workers/desk", "workers/testing"), lines=17_960, files=248),
-    Part("desk", "workers/desk", lines=16_660, files=203),
-    Part("test kit", "workers/testing", lines=1_050, files=12),
-    Part("shop", "orders", lines=8_470, files=129),
-    Part("wiring", "sasproject", lines=3_640, files=72),
-    Part("tests", "tests", lines=72_800, files=699),
+    Part("engine", "workers", ("workers/desk", "workers/testing"), lines=18_597, files=252),
+    Part("desk", "workers/desk", lines=16_852, files=203),
+    Part("test kit", "workers/testing", lines=1_140, files=13),
+    Part("shop", "orders", lines=9_020, files=135),
+    Part("wiring", "sasproject", lines=3_660, files=72),
+    Part("tests", "tests", lines=75_481, files=723),
 )
 
 

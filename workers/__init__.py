@@ -35,7 +35,7 @@ from workers.definitions.registry import (
     register_task,
     register_workflow,
 )
-from workers.definitions.webhook_provider import Provider
+from workers.definitions.webhook_provider import Answer, Event, Provider
 from workers.definitions.workflow import (
     Condition,
     End,
@@ -57,12 +57,13 @@ from workers.exceptions import (
     Unavailable,
     UnknownAgent,
     UnknownWorkflow,
+    WebhookRefused,
     WorkflowError,
 )
 from workers.runtime.failpoints import around, durable
 
 if TYPE_CHECKING:
-    from workers.client.callbacks import complete_step, fail_step
+    from workers.client.callbacks import complete_step, fail_step, find_step
     from workers.client.operations import cancel, pause, resubmit, resume, retry
     from workers.client.progress import snapshot as status
     from workers.client.submission import submit, submit_many
@@ -78,12 +79,14 @@ __version__ = "0.3.0"
 __all__ = [
     "Agent",
     "AlertKind",
+    "Answer",
     "BadText",
     "Call",
     "Condition",
     "Deferred",
     "Effect",
     "End",
+    "Event",
     "Fallback",
     "Fault",
     "IncidentKind",
@@ -105,6 +108,7 @@ __all__ = [
     "Undo",
     "UnknownAgent",
     "UnknownWorkflow",
+    "WebhookRefused",
     "Workflow",
     "WorkflowError",
     "around",
@@ -113,6 +117,7 @@ __all__ = [
     "database_now",
     "durable",
     "fail_step",
+    "find_step",
     "pause",
     "raise_alert",
     "record_act",
@@ -143,6 +148,7 @@ _LATER = {
     "complete_step": ("workers.client.callbacks", "complete_step"),
     "database_now": ("workers.store.db.dialect", "read_clock"),
     "fail_step": ("workers.client.callbacks", "fail_step"),
+    "find_step": ("workers.client.callbacks", "find_step"),
     "pause": ("workers.client.operations", "pause"),
     "raise_alert": ("workers.store.alerts", "raise_alert"),
     "record_act": ("workers.store.acts", "record_act"),

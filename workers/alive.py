@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,11 +20,12 @@ MARK_SECONDS = 5.0
 SILENT_SECONDS = 20.0
 
 
-def keep(role: str) -> None:
+def keep(role: str, is_stuck: Callable[[], bool] = lambda: False) -> None:
     """Have a thread mark the file for as long as this process lives; without a file do nothing.
 
     Ends the process (``SystemExit``) if the file cannot be written.  A frozen process stops
-    marking it; one whose work has stopped does not: the engine's duties report that.
+    marking it, and so does one that ``is_stuck``: whatever logs in it waits for good.  One whose
+    work has stopped does not: the engine's duties report that.
     """
     name = os.environ.get(VARIABLE)
     if not name:
@@ -35,16 +37,20 @@ def keep(role: str) -> None:
             f"{VARIABLE} must name a file that this process may write, got {name!r}: "
             f"{error.strerror}."
         ) from None
-    threading.Thread(target=_mark, args=(Path(name), role), name="alive", daemon=True).start()
+    threading.Thread(
+        target=_mark, args=(Path(name), role, is_stuck), name="alive", daemon=True
+    ).start()
 
 
 def _write(path: Path, role: str) -> None:
     path.write_text(f"{role} {os.getpid()}\n", encoding="ascii")
 
 
-def _mark(path: Path, role: str) -> None:
+def _mark(path: Path, role: str, is_stuck: Callable[[], bool]) -> None:
     while True:
         time.sleep(MARK_SECONDS)
+        if is_stuck():
+            continue
         try:
             # Works on a full disk, and never shows a reader a half-written file.
             os.utime(path)

@@ -6,6 +6,7 @@ from the environment.  The system check ``workers.E001`` refuses a wrong value,
 """
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -14,6 +15,8 @@ from typing import Any, overload
 from urllib.parse import urlsplit
 
 from django.conf import settings
+
+_SERVICE_LINK = re.compile(r"_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_[A-Z]+)?$")
 
 
 class BadSetting(ValueError):
@@ -30,8 +33,16 @@ def variable(name: str) -> str | None:
 
 def given() -> dict[str, Any]:
     """Return every ``SAS_*`` setting that is set, with its value."""
-    names = {*dir(settings), *filter(variable, os.environ)}
+    variables = {name for name in os.environ if variable(name) and not _is_service_link(name)}
+    names = {*dir(settings), *variables}
     return {name: look_up(name, None) for name in sorted(names) if name.startswith("SAS_")}
+
+
+def _is_service_link(name: str) -> bool:
+    """Say whether Kubernetes set a variable for a Service, such as ``sas`` or ``sas-web``."""
+    if name.endswith("_PORT"):
+        return os.environ[name].isdigit() or "://" in os.environ[name]
+    return bool(_SERVICE_LINK.search(name))
 
 
 def look_up(name: str, default: Any) -> Any:
@@ -237,9 +248,6 @@ class Settings:
     sweep_seconds = Number(2, 0.1, 3600, "Interval of the Supervisor's sweep")
     poll_seconds = Number(5, 0.1, 3600, "Interval of the Scheduler's poll")
     expiry_grace_seconds = Number(1, 0, 60, "Time past complete-by before a step counts as expired")
-    dispatch_allowance_seconds = Number(15, 1, 600, "Time for a claim to be started, at first")
-    dispatch_allowance_cap_seconds = Number(300, 1, 3600, "Longest dispatch allowance")
-    lost_alert_count = Count(10, 1, 1000, "Times a claim is sent again before an alert")
     breaker_threshold = Count(10, 1, 10_000, "Unavailable answers in a row that open a breaker")
     breaker_seconds = Number(30, 1, 3600, "Time a breaker is open before a probe")
     breaker_alert_seconds = Number(300, 1, 86_400, "Time a breaker is open before an alert")
@@ -249,7 +257,7 @@ class Settings:
     bundle_limit = Count(20, 1, 500, "Calls of one agent in one process, unless the agent says")
     bundle_depth = Count(200, 1, 500, "The same of quick calls, which follow one another")
     claim_batch = Count(200, 1, 5000, "Steps claimed in one transaction")
-    settle_batch = Count(400, 1, 5000, "Replies settled in one transaction")
+    settle_batch = Count(400, 1, 5000, "Filed replies settled in one transaction")
     kept_plans = Count(200, 0, 2000, "Statements whose plans a connection keeps; 0 = none")
     sweep_batch = Count(200, 1, 5000, "Expired steps handled in one transaction")
     job_batch = Count(200, 1, 5000, "Processes of a job acted on in one transaction")

@@ -25,7 +25,8 @@ exceptions: they travel as fields of a reply.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from django.db import InterfaceError, OperationalError
@@ -40,6 +41,12 @@ def in_a_line(error: BaseException, longest: int | None = None) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def _or_use(name: object, registered: Sequence[str]) -> str:
+    """Return the rest of a remedy that names what is registered under almost that name."""
+    near = get_close_matches(str(name), registered, n=3)
+    return f", or use {' or '.join(near)}" if near else ""
+
+
 class SASError(Exception):
     """The base class; never raised itself."""
 
@@ -51,13 +58,18 @@ class WorkflowError(SASError):
 class UnknownWorkflow(WorkflowError):
     """This code has no workflow of that name and version."""
 
-    def __init__(self, name: str, version: int | None = None) -> None:
+    def __init__(
+        self, name: str, version: int | None = None, registered: Sequence[str] = ()
+    ) -> None:
         label = name if version is None else f"{name} version {version}"
         #: The unknown definition, as alerts name it.
         self.definition = f"workflow:{name}:{version}"
         #: The parameters of its alert.
         self.params = {"says": ["workflow"], "name": name, "version": version}
-        super().__init__(f"No workflow {label} is registered. Register it in a workflows module.")
+        super().__init__(
+            f"No workflow {label} is registered. Register it in a workflows module"
+            f"{_or_use(name, registered)}."
+        )
 
 
 class UnknownStep(UnknownWorkflow):
@@ -75,13 +87,16 @@ class UnknownStep(UnknownWorkflow):
 class UnknownAgent(WorkflowError):
     """This code has no agent of that name."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, registered: Sequence[str] = ()) -> None:
         self.name = name
         #: The unknown definition, as alerts name it.
         self.definition = f"agent:{name}"
         #: The parameters of its alert.
         self.params = {"says": ["agent"], "name": name}
-        super().__init__(f"No agent {name!r} is registered. Register it in an agents module.")
+        super().__init__(
+            f"No agent {name!r} is registered. Register it in an agents module"
+            f"{_or_use(name, registered)}."
+        )
 
 
 class StateError(SASError):
@@ -171,8 +186,19 @@ class Fault(SASError):
         self.tries = 1
 
 
+#: Codes of ``Unavailable`` that say that our side is at fault, and no single step: what is ours to
+#: put right is named in the message.  A step that is refused so while other calls of its agent
+#: pass goes to an operator, and is not undone.
+CREDENTIALS_REFUSED = "credentials_refused"
+ADDRESS_WRONG = "address_wrong"
+OF_OUR_SIDE = frozenset({CREDENTIALS_REFUSED, ADDRESS_WRONG})
+
+
 class Unavailable(Fault):
-    """The service was not reached, or says "not now" (429, 503): park, count no failure."""
+    """The service was not reached, says "not now" (429, 503), or refuses us: park, count nothing.
+
+    With the code ``credentials_refused`` or ``address_wrong`` our side is at fault.
+    """
 
     kind = "unavailable"
 
@@ -215,6 +241,8 @@ def causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
+#: PostgreSQL's codes for a statement that waited too long, or for each other's rows.
+ROWS_LOCKED = ("55P03", "57014", "40P01")
 #: PostgreSQL's code for a missing right.
 NOT_PERMITTED = "42501"
 

@@ -7,12 +7,17 @@ belongs to that call.
 
 import json
 import logging
+import select
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
 from typing import Any
 
+#: How long a line waits for a full pipe, if the line before got through.
+WAIT_SECONDS = 1.0
+#: The most bytes that are written without waiting once there is room for one (POSIX: PIPE_BUF).
+PIECE = 4096
 ENGINE = "workers"
 #: Attributes of every record; all others of an engine's record come from ``extra``.
 _STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"}
@@ -55,6 +60,64 @@ class Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the text of a record; the record itself stays as it is."""
         return super().format(_with_fields(record))
+
+
+class DroppingHandler(logging.StreamHandler[Any]):
+    """Writes to standard error, and drops lines that would have to wait for long.
+
+    A thread that waits for a pipe that nobody reads holds the lock for which all others of its
+    process wait.  The first line that gets through again says how many were dropped.
+    """
+
+    _dropped = 0
+    _is_cut = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record, or count it as dropped."""
+        try:
+            if self._dropped and has_room(self.stream):
+                dropped, self._dropped = self._dropped, 0
+                fields = (ENGINE, logging.WARNING, "", 0, "log_lines_dropped", (), None)
+                self._write(logging.LogRecord(*fields), lines=dropped)
+            self._write(record)
+        except Exception:  # noqa: BLE001 (as every handler of the standard library does)
+            self.handleError(record)
+
+    def _write(self, record: logging.LogRecord, **extra: Any) -> None:
+        vars(record).update(extra)
+        text = ("\n" if self._is_cut else "") + self.format(record) + self.terminator
+        size = PIECE if text.isascii() else PIECE // 4
+        for begin in range(0, len(text), size):
+            if not has_room(self.stream, 0 if self._dropped else WAIT_SECONDS):
+                self._dropped += 1
+                self._is_cut = self._is_cut or begin > 0
+                return
+            self.stream.write(text[begin : begin + size])
+            self.flush()
+        self._is_cut = False
+
+
+def has_room(stream: Any, seconds: float = 0.0) -> bool:
+    """Say whether a stream takes a piece within some seconds; one in memory or on disk does."""
+    try:
+        file = stream.fileno()
+    except (AttributeError, OSError, ValueError):
+        return True
+    if not hasattr(select, "poll"):
+        return True
+    poll = select.poll()
+    poll.register(file, select.POLLOUT)
+    return bool(poll.poll(seconds * 1000))
+
+
+def is_stuck() -> bool:
+    """Say whether the next line of this process would wait for a pipe that is full."""
+    return any(
+        isinstance(handler, logging.StreamHandler)
+        and not isinstance(handler, DroppingHandler)
+        and not has_room(handler.stream)
+        for handler in logging.root.handlers
+    )
 
 
 class AddCallFields(logging.Filter):

@@ -5,6 +5,7 @@ from typing import Any
 
 from benchmarks.regimes.service import URL
 from workers.definitions.agent import Agent, Call
+from workers.definitions.effects import Effect
 from workers.definitions.registry import register_agent
 from workers.http import post
 
@@ -44,3 +45,11 @@ class Remote(Agent):
         url = os.environ[URL]
         answer = post(url, key=call.key, remaining=call.deadline.remaining, json={})
         return answer.body
+
+
+@register_agent
+class Unsafe(Remote):
+    """Calls a service that would do twice what it is told twice."""
+
+    name = "bench.unsafe"
+    effect = Effect.UNSAFE

@@ -1,4 +1,4 @@
-"""Four steps in a row, the same with calls of a service, ten at once, and one alone."""
+"""Four steps in a row, the same with calls of a service, ten at once, and some alone."""
 
 from workers.definitions.registry import register_workflow
 from workers.definitions.workflow import Workflow, step
@@ -39,3 +39,9 @@ FAN = register_workflow(
     )
 )
 SINGLE = register_workflow(Workflow("bench_single", 1, (step("only", "bench.first"),)))
+LONG = register_workflow(
+    Workflow("bench_long", 1, (step("only", "bench.remote", timeout_seconds=300),))
+)
+UNSAFE = register_workflow(
+    Workflow("bench_unsafe", 1, (step("only", "bench.unsafe", timeout_seconds=10),))
+)

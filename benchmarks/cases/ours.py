@@ -5,7 +5,7 @@ from typing import Any
 from benchmarks import figures
 from benchmarks.bench import Bench, Found, medians, rounded_all, say
 
-COSTS = ("journal", "fence", "confirms")
+COSTS = ("journal", "confirms")
 GROWTH = (1, 10, 100)
 
 

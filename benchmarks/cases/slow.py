@@ -19,12 +19,12 @@ LOADS = {"below": 0.5, "at": 1.0, "above": 1.5}
 QUICK = "c2_1s_above"
 FIGURES = (
     "per_second", "orders", "ended", "p50_s", "p95_s", "calls_at_once", "calls_most", "memory_mb",
-    "memory_mb_per_call", "claims", "resends", "resends_percent",
+    "memory_mb_per_call", "claims", "again", "again_percent",
 )  # fmt: skip
 OVERLOAD_FIGURES = (*FIGURES, "held_percent", "peak_per_second", "drained_per_second")
 STACK = (
-    "orders", "ended", "last_ended_s", "p50_s", "p95_s", "calls_at_once", "claims", "resends",
-    "resends_percent",
+    "orders", "ended", "last_ended_s", "p50_s", "p95_s", "calls_at_once", "claims", "again",
+    "again_percent",
 )  # fmt: skip
 BESIDE = ("orders", "ended", "p50_ms", "p95_ms", "calls_at_once")
 BESIDE_VARIABLES = {SECONDS: "1", CHILDREN: "2"}
@@ -93,8 +93,8 @@ def beside(bench: Bench) -> dict[str, Any]:
     seconds = "10" if bench.options.is_quick else "30"
     saturating = SETTINGS[QUICK].per_second
     wanted = {
-        "alone": ["beside", seconds, "0"],
-        "beside": ["beside", seconds, f"{saturating:g}"],
+        "alone": ["beside", seconds, "bench_remote", "0"],
+        "beside": ["beside", seconds, "bench_remote", f"{saturating:g}"],
     }
     rounds = bench.rounds("beside", wanted, contender="ours", variables=BESIDE_VARIABLES)
     for name in wanted:

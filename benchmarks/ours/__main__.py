@@ -15,6 +15,9 @@ from benchmarks.ours import (
     beside,
     growing,
     idling,
+    limited,
+    outage,
+    pacing,
     recovering,
     stack,
     sweeping,
@@ -33,4 +36,8 @@ runs.serve(
     rest=idling.rest,
     stack=stack.stack,
     beside=beside.beside,
+    paced=pacing.paced,
+    capacity=pacing.capacity,
+    rated=limited.rated,
+    outage=outage.outage,
 )

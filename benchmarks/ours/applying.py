@@ -13,6 +13,7 @@ from workers.protocol.messages import Reply
 from workers.runtime import gc_control
 from workers.store.claims import claim_steps
 from workers.store.settle import settle_replies
+from workers.testing.agent_processes import room as anywhere
 
 AGENTS = {"bench.first", "bench.second", "bench.third", "bench.fourth"}
 
@@ -20,12 +21,11 @@ AGENTS = {"bench.first", "bench.second", "bench.third", "bench.fourth"}
 def apply(folder: Path, orders: str, batch: str = "100") -> dict[str, Any]:
     """Return steps a second: a reply taken, its step settled, the next one claimed."""
     running.prepare()
-    running.claim_without_workers()
     Flow.objects.update(window=100_000)
     running.fill("bench_line", int(orders))
     running.analyze()
     waiting: list[Reply] = []
-    while found := claim_steps.claim_due(AGENTS, "bench"):
+    while found := claim_steps.claim_due(AGENTS, anywhere()):
         waiting += _replies(found)
     # As every process of a worker does when it begins.
     gc_control.leave_what_is_there()
@@ -48,8 +48,8 @@ def apply(folder: Path, orders: str, batch: str = "100") -> dict[str, Any]:
 
 
 def _settle(replies: list[Reply]) -> list[claim_steps.Claim]:
-    """Settle replies as a scheduler does."""
-    settled = settle_replies.settle(replies, "bench")
+    """Settle replies as an agent process does."""
+    settled = settle_replies.settle(replies, "bench", own_room=anywhere())
     if settled.applied != len(replies):
         raise Wrong(f"{settled.applied} of {len(replies)} replies were applied")
     return settled.claims

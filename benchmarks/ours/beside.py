@@ -13,6 +13,7 @@ from django.utils import timezone
 from benchmarks import figures, processes
 from benchmarks.exceptions import Wrong
 from benchmarks.ours import running
+from benchmarks.ours.again import again
 from benchmarks.regimes import service
 from benchmarks.regimes.client import STEADY_THREADS, Submitting, arrivals
 from benchmarks.regimes.loaded import Looks
@@ -20,7 +21,7 @@ from workers.client.submission import submit
 from workers.models import Process, Step
 from workers.operate.invariants import violations
 
-QUICK, SLOW = "bench_line", "bench_remote"
+QUICK = "bench_line"
 #: Quick orders a second.
 PER_SECOND = 5
 #: Time for the slow ones to take all the room.
@@ -29,13 +30,13 @@ AHEAD_SECONDS = 5
 PATIENCE_SECONDS = 60
 
 
-def beside(folder: Path, seconds: str, slow_per_second: str) -> dict[str, Any]:
-    """Have quick orders come, and so many slow ones a second beside them."""
+def beside(folder: Path, seconds: str, slow: str, slow_per_second: str) -> dict[str, Any]:
+    """Have quick orders come, and so many of the workflow ``slow`` a second beside them."""
     running.prepare()
     with service.beside(folder), processes.fleet(folder, {}) as fleet:
         running.start(fleet)
         whole = float(seconds) + AHEAD_SECONDS
-        others = threading.Thread(target=_submit, args=(SLOW, float(slow_per_second), whole, 0.0))
+        others = threading.Thread(target=_submit, args=(slow, float(slow_per_second), whole, 0.0))
         with Looks() as looks:
             others.start()
             _submit(QUICK, PER_SECOND, float(seconds), AHEAD_SECONDS)
@@ -47,6 +48,7 @@ def beside(folder: Path, seconds: str, slow_per_second: str) -> dict[str, Any]:
         raise Wrong(f"{len(broken)} invariants are broken, the first: {broken[0]}")
     calls_at_once = looks.at_once(taken)
     _refuse_idle_service(float(slow_per_second), calls_at_once)
+    made_again = again()
     connection.close()
     return {
         "orders": round(PER_SECOND * float(seconds)),
@@ -54,6 +56,7 @@ def beside(folder: Path, seconds: str, slow_per_second: str) -> dict[str, Any]:
         "p50_ms": figures.percentile(waits, 50),
         "p95_ms": figures.percentile(waits, 95),
         "calls_at_once": calls_at_once,
+        **made_again,
     }
 
 

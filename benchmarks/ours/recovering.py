@@ -1,9 +1,8 @@
 """How long after its deadline a step is pending again, and how soon it is claimed then."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from django.db import connection
 
@@ -12,9 +11,11 @@ from benchmarks.exceptions import Wrong
 from benchmarks.ours import running
 from benchmarks.ours.applying import AGENTS
 from workers.conf import sas
-from workers.models import Journal
+from workers.models import Journal, Step
 from workers.operate.invariants import violations
 from workers.store.claims import claim_steps
+from workers.store.db import dialect
+from workers.testing.agent_processes import room as anywhere
 
 #: The first deadline leaves the processes time to start; the others are spread over as much.
 FIRST_SECONDS, SPREAD_SECONDS = 12, 20
@@ -24,21 +25,22 @@ def recovery(folder: Path, orders: str) -> dict[str, Any]:
     """Start claims whose agent never answers, then watch the Supervisor and the Scheduler."""
     wanted = int(orders)
     running.prepare()
-    running.claim_without_workers()
     running.fill("bench_line", wanted)
     taken: list[claim_steps.Claim] = []
     while len(taken) < wanted:
-        found = claim_steps.claim_due(AGENTS, "bench")
+        found = claim_steps.claim_due(AGENTS, anywhere())
         if not found:
             raise Wrong(f"{len(taken)} of {wanted} steps could be claimed")
         taken += found
     for place, one in enumerate(taken):
         timeout = FIRST_SECONDS + SPREAD_SECONDS * place / wanted
-        claim_steps.start([(one.step_id, one.claim_id)], timeout_seconds=timeout, worker="bench",
-                     delivery=uuid4())  # fmt: skip
+        now = dialect.read_clock()
+        end = now + timedelta(seconds=timeout)
+        Step.objects.filter(pk=one.step_id).update(started_at=now, complete_by=end)
     again = Journal.objects.filter(event="claimed", attempt=2)
     with processes.fleet(folder, {}) as fleet:
         running.start_scheduler(fleet)
+        running.start_agents(fleet)
         running.wait_until(lambda: again.count() >= wanted, f"{wanted} steps claimed again")
     if broken := violations():
         raise Wrong(f"{len(broken)} invariants are broken, the first: {broken[0]}")

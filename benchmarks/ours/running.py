@@ -18,7 +18,6 @@ from workers.client.submission import submit_many
 from workers.models import Journal, Process, Step
 from workers.operate.invariants import violations
 from workers.rules.rows import NewProcess
-from workers.store import live_workers
 from workers.wire import dispatch
 
 #: Orders of one transaction where many are submitted together.
@@ -31,14 +30,10 @@ def prepare() -> None:
         call_command("migrate", verbosity=0)
 
 
-def claim_without_workers() -> None:
-    """Have this process claim as if there were workers with room for everything."""
-    live_workers.assumed_processes = 10_000
-
-
 def fill(workflow: str, orders: int) -> float:
-    """Submit orders without waking any scheduler; return how many a second."""
+    """Submit orders without waking anybody; return how many a second."""
     dispatch.wake_scheduler_later = lambda: None
+    dispatch.wake_agents_later = lambda queue: None
     began = time.perf_counter()
     for begin in range(0, orders, BULK):
         numbers = range(begin, min(begin + BULK, orders))
@@ -53,7 +48,7 @@ def analyze() -> None:
 
 
 #: The commands of *Run it in production* for the workers, and the one that serves every queue.
-SCHEDULER = "-Q sas.scheduler,sas.replies,sas.supervisor,sas.reports --concurrency 2"
+SCHEDULER = "-Q sas.scheduler,sas.supervisor,sas.reports --concurrency 2"
 AGENTS = "-Q sas.agents --concurrency 16"
 PLAIN = ""
 
@@ -66,8 +61,12 @@ def start(fleet: Fleet) -> None:
         fleet.wait_for("worker", ready.LINE)
         return
     start_scheduler(fleet)
-    _start_worker(fleet, "agents", _agents())
-    fleet.wait_for("agents", ready.LINE)
+    start_agents(fleet)
+
+
+def start_agents(fleet: Fleet, role: str = "agents") -> None:
+    _start_worker(fleet, role, _agents())
+    fleet.wait_for(role, ready.LINE)
 
 
 def _agents() -> str:
@@ -93,7 +92,7 @@ def start_beat(fleet: Fleet) -> None:
 
 def _start_worker(fleet: Fleet, role: str, options: str) -> None:
     """Start a worker by one of these commands; the rest lets it say when it is ready."""
-    words = f"-m celery -A sasproject worker {options} --include benchmarks.ready"
+    words = f"-m celery -A sasproject worker {options} -n {role}@%h --include benchmarks.ready"
     fleet.start(role, *words.split())
 
 

@@ -15,7 +15,7 @@ from django.db.models import F, Max
 from benchmarks import figures, processes
 from benchmarks.exceptions import Wrong
 from benchmarks.ours import running, web_client
-from benchmarks.ours.resends import resends
+from benchmarks.ours.again import again
 from benchmarks.processes import Fleet
 from benchmarks.regimes.client import STEADY_THREADS, Submitting, arrivals
 from orders.demo_data import seed
@@ -53,7 +53,7 @@ def stack(folder: Path, seconds: str) -> dict[str, Any]:
         ended = _wait(orders)
         waited = time.time() - max(due)
         at_once = figures.at_once(_effects(sandbox), LATENCY_SECONDS)
-    found = {**_ends(orders, ended, max(due), waited), "calls_at_once": at_once, **resends()}
+    found = {**_ends(orders, ended, max(due), waited), "calls_at_once": at_once, **again()}
     if broken := violations():
         raise Wrong(f"{len(broken)} invariants are broken, the first: {broken[0]}")
     connection.close()

@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import Count, Max, Min
 
 from benchmarks.ours import running
-from benchmarks.ours.resends import resends
+from benchmarks.ours.again import again
 from benchmarks.processes import Fleet
 from benchmarks.system import Progress, System
 from workers.client.submission import submit
@@ -63,7 +63,7 @@ class Ours(System):
         return found
 
     def so_far(self) -> dict[str, Any]:
-        found = resends()
+        found = again()
         connection.close()
         return found
 

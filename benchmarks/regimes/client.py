@@ -88,12 +88,13 @@ def sustained(system: System, orders: int, threads: int) -> dict[str, Any]:
     return {"began": began, "taken": time.time(), "cpu_seconds": submitting.cpu_seconds}
 
 
-def arrivals(orders: int, per_second: float) -> list[float]:
+def arrivals(orders: int, per_second: float, number: int = 0) -> list[float]:
     """Return the instants from now on at which orders come, by chance as customers do.
 
-    The last comes when so many a second have come, whatever chance would have.
+    The last comes when so many a second have come, whatever chance would have.  Each ``number`` is
+    another chance.
     """
-    chance = random.Random(SEED)
+    chance = random.Random(SEED + number)
     came = list(itertools.accumulate(chance.expovariate(1) for _ in range(orders)))
     pace, now = orders / per_second / came[-1], time.time()
     return [now + pace * at for at in came]
@@ -127,6 +128,15 @@ def loaded(system: System, orders: int, per_second: float, patience: float) -> d
         "taken": taken,
         "cpu_seconds": submitting.cpu_seconds,
     }
+
+
+def paced(system: System, orders: int, per_second: float, number: int) -> dict[str, Any]:
+    """Submit so many a second, as one of several clients; somebody else sees them end."""
+    submitting = Submitting(system.submitter())
+    _warm(submitting, FEW)
+    plan = list(enumerate(arrivals(orders, per_second, number), FEW))
+    submitting.by_threads(iter(plan), STEADY_THREADS)
+    return {"orders": orders, "cpu_seconds": submitting.cpu_seconds}
 
 
 def idle(system: System, orders: int, _: float) -> dict[str, Any]:
@@ -211,7 +221,9 @@ def client(folder: Path, *words: str) -> Iterator[Client]:
         made.stop()
 
 
-MODES = {"sustained": sustained, "steady": steady, "idle": idle, "loaded": loaded}
+MODES = {
+    "sustained": sustained, "steady": steady, "idle": idle, "loaded": loaded, "paced": paced,
+}  # fmt: skip
 
 if __name__ == "__main__":
     module, mode, *much = sys.argv[1:]

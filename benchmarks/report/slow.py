@@ -12,11 +12,11 @@ from benchmarks.shape import SIDE_BY_SIDE
 SLOW = {
     "per_second": "orders/s", "p50_s": "p50 s", "p95_s": "p95 s", "calls_at_once": "calls at once",
     "calls_most": "at most", "cpu_ms": "CPU ms", "memory_mb_per_call": "MB a call at once",
-    "resends_percent": "re-sends %",
+    "again_percent": "made again %",
 }  # fmt: skip
 OVERLOAD = {
     "peak_per_second": "peak done/s", "held_percent": "held %", "drained_per_second": "drained/s",
-    "calls_at_once": "calls at once", "resends_percent": "re-sends %", "p95_s": "p95 s",
+    "calls_at_once": "calls at once", "again_percent": "made again %", "p95_s": "p95 s",
 }  # fmt: skip
 NOTE = (
     "Calls at once as the service counts them: on average in the second half of the arrivals, and"
@@ -62,7 +62,7 @@ def _table(
     rows = [
         (
             CONTENDERS[name].title,
-            _ended(one),
+            ended(one),
             *(number((one or {}).get(key)) for key in columns),
             number(found["ratios"].get(f"{case}/{name}")),
             CONTENDERS[name].keeps,
@@ -73,8 +73,9 @@ def _table(
     return Table(title, head, rows, note)
 
 
-def _ended(one: Mapping[str, Any] | None) -> str:
-    return f"{number(one['ended'])} of {number(one['orders'])}" if one else number(None)
+def ended(one: Mapping[str, Any] | None) -> str:
+    is_counted = one and "orders" in one
+    return f"{number(one['ended'])} of {number(one['orders'])}" if is_counted else number(None)
 
 
 BESIDE = {"p50_ms": "p50 ms", "p95_ms": "p95 ms", "calls_at_once": "slow calls at once"}
@@ -84,7 +85,7 @@ def beside(found: Mapping[str, Any]) -> Table | None:
     if not found["beside"]:
         return None
     rows = [
-        (name, _ended(one), *(number((one or {}).get(key)) for key in BESIDE))
+        (name, ended(one), *(number((one or {}).get(key)) for key in BESIDE))
         for name, one in found["beside"].items()
         if name != "p95_ratio"
     ]
@@ -95,8 +96,8 @@ def beside(found: Mapping[str, Any]) -> Table | None:
 
 STACK = {
     "last_ended_s": "last end after the last submission s", "p50_s": "p50 s", "p95_s": "p95 s",
-    "calls_at_once": "most calls at once", "claims": "claims", "resends": "re-sends",
-    "resends_percent": "re-sends %",
+    "calls_at_once": "most calls at once", "claims": "claims", "again": "made again",
+    "again_percent": "made again %",
 }  # fmt: skip
 
 
@@ -104,7 +105,7 @@ def stack(found: Mapping[str, Any]) -> Table | None:
     one = found["stack"]
     if not one:
         return None
-    row = (_ended(one), *(number(one[key]) for key in STACK))
+    row = (ended(one), *(number(one[key]) for key in STACK))
     note = "Of orders that have not ended, the time is that at which they were given up."
     title = "`manage.py stack`, services of 3 s, 6 orders a second over HTTP"
     return Table(title, ("ended", *STACK.values()), [row], note)

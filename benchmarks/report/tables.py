@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.contenders import CONTENDERS
-from benchmarks.report import slow
+from benchmarks.report import arriving, slow
 from benchmarks.report.table import NONE, Table, number
 
 
 def every(found: Mapping[str, Any]) -> list[Table]:
     """Return the tables of all cases that were measured: the bars, then what users have."""
     makers = (
-        _bars, slow.slow, slow.overload, slow.beside, slow.stack, _sustained, _steady, _latency,
+        _bars, slow.slow, slow.overload, slow.beside, arriving.paced, arriving.starved,
+        arriving.long, arriving.rated, arriving.outage, slow.stack, _sustained, _steady, _latency,
         _filled, _cpu, _http, _redis, _fan, _submission, _apply, _sweep, _recovery, _costs, _growth,
         _idle, _embedded, _memory, _missing,
     )  # fmt: skip
@@ -204,7 +205,7 @@ def _recovery(found: Mapping[str, Any]) -> Table | None:
 def _costs(found: Mapping[str, Any]) -> Table | None:
     if not found["costs"]:
         return None
-    says = {"journal": "journal", "fence": "start fence", "confirms": "publisher confirms"}
+    says = {"journal": "journal", "confirms": "publisher confirms"}
     rows = [("everything", number(found["costs"]["everything"]), NONE)]
     for name, text in says.items():
         one = found["costs"][name] or {}

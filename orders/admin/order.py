@@ -18,6 +18,7 @@ from orders import return_progress
 from orders.admin import needs, resubmitting, search
 from orders.models import Order, Return
 from orders.models.order import PRIVATE
+from orders.money import money_of, money_of_each
 from workers.admin import ReadOnlyAdmin
 from workers.desk.admin import (
     causes,
@@ -44,6 +45,8 @@ from workers.models import Process
 
 #: Most orders that a search returns to the lists of other rows.
 FOUND = 200
+#: Columns of an order's money in the file of the list.
+MONEY_HEADS = ("paid", "refunded", "owed", "in_doubt")
 
 
 class MoneyFilter(AmountFilter):
@@ -109,7 +112,16 @@ class OrderAdmin(
     )
     # By process, so that rows found through their processes need no sort.
     ordering = ("-process_id",)
-    csv_heads = ("number", "customer", "email", "reference", "source", "total", *PROCESS_HEADS)
+    csv_heads = (
+        "number",
+        "customer",
+        "email",
+        "reference",
+        "source",
+        "total",
+        *MONEY_HEADS,
+        *PROCESS_HEADS,
+    )
     bulk_permissions = {"resubmit": resubmitting.PERMISSION}
 
     def get_urls(self) -> list[URLPattern]:
@@ -136,11 +148,14 @@ class OrderAdmin(
 
     def csv_lines(self, rows: list[Order], *, is_personal: bool) -> Iterable[Sequence[Any]]:
         cells = process_cells([row.process for row in rows], is_personal=is_personal)
+        money = money_of_each(rows)
         for row, process_row in zip(rows, cells, strict=True):
             customer = customer_of(row, is_shown=is_personal)
             yield [
                 *(row.number, customer["name"], customer["email"]),
-                *(row.reference, row.source, row.total, *process_row),
+                *(row.reference, row.source, row.total),
+                *(money[row.pk].facts[name] for name in MONEY_HEADS),
+                *process_row,
             ]
 
     def process_of(self, row: Order) -> Process:
@@ -162,6 +177,7 @@ class OrderAdmin(
         return {
             **context,
             "order": row,
+            "money": money_of(row),
             "customer": customer_of(row, is_shown=context["is_shown"]),
             "lines": row.lines.order_by("pk"),
             "returns": return_progress.lines(row, context["panel"])

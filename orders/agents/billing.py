@@ -5,16 +5,14 @@ from typing import Any
 from django.conf import settings
 
 from orders.clients import answers, billing
-from workers import Agent, Call, register_agent
+from workers import Call, register_agent
 
 
 @register_agent
-class IssueInvoice(Agent):
+class IssueInvoice(answers.ServiceAgent):
     """Issue the order's invoice."""
 
     name = "billing.issue"
-    key_retention_seconds = answers.KEY_RETENTION_SECONDS
-    proof = answers.REFUSALS
 
     def run(self, call: Call) -> dict[str, Any]:
         order, amount = call.payload["order"], call.payload["amount"]
@@ -29,12 +27,10 @@ class IssueInvoice(Agent):
 
 
 @register_agent
-class VoidInvoice(Agent):
+class VoidInvoice(answers.ServiceAgent):
     """Void an invoice that was issued or might have been."""
 
     name = "billing.void"
-    key_retention_seconds = answers.KEY_RETENTION_SECONDS
-    proof = answers.REFUSALS
 
     def run(self, call: Call) -> dict[str, Any]:
         order, undoes = call.payload["order"], call.payload["undoes"]
@@ -42,6 +38,7 @@ class VoidInvoice(Agent):
             settings.SANDBOX_URL,
             order=order,
             undoes=undoes,
+            reference=answers.reference(call, "invoice"),
             key=answers.give_back_key(undoes),
             remaining=call.deadline.remaining,
         )

@@ -1,14 +1,15 @@
-"""The confirmation mail."""
+"""Mails to the buyer: the notices of an order, and that it is on its way."""
 
 import smtplib
 from contextlib import suppress
+from math import inf
 from typing import Any
 
 from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 from django.template.loader import render_to_string
-from django.utils.translation import gettext
 
+from orders import wording
 from workers import Agent, Call, Effect, Permanent, Unavailable, register_agent
 
 #: SMTP codes from here on are final; lower ones are temporary, such as greylisting.
@@ -16,37 +17,48 @@ PERMANENT = 500
 #: Attempts after which a deferral counts as a refusal: about two hours with the backoff between
 #: them, longer than any greylisting.
 MOST_DEFERRALS = 60
+#: A socket that may wait 0 s would not wait at all.
+LEAST_SECONDS = 0.1
 
 
 @register_agent
 class SendConfirmation(Agent):
-    """Mail the customer.  SMTP has no idempotency keys, so an unknown outcome is not retried."""
+    """Mail the buyer.  SMTP has no idempotency keys, so an unknown outcome is not retried."""
 
     name = "confirmation.send"
     effect = Effect.UNSAFE
 
     def run(self, call: Call) -> dict[str, Any]:
-        order = call.payload
-        subject = gettext("Your order %(number)s") % {"number": order["number"]}
-        body = render_to_string("orders/confirmation_mail.txt", {"order": order})
-        customer = order["customer"]["email"]
-        _mail(EmailMessage(subject, body, from_email=None, to=[customer]), call.attempt)
+        notice = call.payload
+        subject, news, following = wording.notice(notice)
+        context = {"notice": notice, "news": news, "next": following}
+        body = render_to_string("orders/notice_mail.txt", context)
+        buyer = notice["customer"]["email"]
+        _mail(EmailMessage(subject, body, from_email=None, to=[buyer]), call)
         return {"mailed": True}
 
 
-def _mail(message: EmailMessage, attempt: int) -> None:
+def _mail(message: EmailMessage, call: Call) -> None:
     """Send a mail; raise the fault that the server's answer proves.
+
+    Nothing is handed over once the time of the call is over: its step has expired by then, and
+    whoever has it done again would mail twice.
 
     A failure before the mail is handed over (connecting, greeting, encryption, login) proves that
     it was not sent, and so does a refusal.  A connection that breaks later proves nothing: its
     exception is raised unchanged.
     """
-    connection = get_connection()
+    connection: Any = get_connection()
+    connection.timeout = _seconds_left(call)
     try:
         connection.open()
     except (OSError, smtplib.SMTPException) as error:
         raise Unavailable("mail_server_unreachable", _with_host(error), no_effect=True) from error
+    attempt = call.attempt
     try:
+        # Each part of opening has its own time limit, and finding this host's name has none.
+        call.deadline.check()
+        _limit(connection, _seconds_left(call))
         connection.send_messages([message])
     except smtplib.SMTPRecipientsRefused as error:
         code = max((code for code, _text in error.recipients.values()), default=PERMANENT)
@@ -68,6 +80,17 @@ def _mail(message: EmailMessage, attempt: int) -> None:
         # The outcome is known by now.
         with suppress(Exception):
             connection.close()
+
+
+def _seconds_left(call: Call) -> float:
+    return min(settings.EMAIL_TIMEOUT or inf, max(call.deadline.remaining(), LEAST_SECONDS))
+
+
+def _limit(connection: Any, seconds: float) -> None:
+    """Have an open connection wait no longer than that for each answer; only SMTP has one."""
+    socket = getattr(getattr(connection, "connection", None), "sock", None)
+    if socket is not None:
+        socket.settimeout(seconds)
 
 
 def _with_host(error: Exception) -> str:

@@ -5,19 +5,17 @@ from typing import Any
 from django.conf import settings
 
 from orders.clients import answers, payment
-from workers import Agent, Call, register_agent
+from workers import Call, register_agent
 
 
 @register_agent
-class ChargePayment(Agent):
+class ChargePayment(answers.ServiceAgent):
     """Charge the customer.  The service honours our key: repeated calls make one charge.
 
     A declined card (402) is a business answer: the order is undone.
     """
 
     name = "payment.charge"
-    key_retention_seconds = answers.KEY_RETENTION_SECONDS
-    proof = answers.REFUSALS
 
     def run(self, call: Call) -> dict[str, Any]:
         order, amount = call.payload["order"], call.payload["amount"]
@@ -32,12 +30,10 @@ class ChargePayment(Agent):
 
 
 @register_agent
-class RefundPayment(Agent):
+class RefundPayment(answers.ServiceAgent):
     """Refund a charge that was made or might have been."""
 
     name = "payment.refund"
-    key_retention_seconds = answers.KEY_RETENTION_SECONDS
-    proof = answers.REFUSALS
 
     def run(self, call: Call) -> dict[str, Any]:
         order, amount = call.payload["order"], call.payload["amount"]
@@ -47,6 +43,7 @@ class RefundPayment(Agent):
             order=order,
             amount=amount,
             undoes=undoes,
+            reference=answers.reference(call, "charge"),
             key=answers.give_back_key(undoes),
             remaining=call.deadline.remaining,
         )

@@ -6,13 +6,11 @@ from django.conf import settings
 
 from orders.clients import answers, shipping
 from orders.clients.shipping import Carrier
-from workers import Agent, Call, register_agent
+from workers import Call, register_agent
 
 
-class _BookShipment(Agent):
+class _BookShipment(answers.ServiceAgent):
     carrier: Carrier
-    key_retention_seconds = answers.KEY_RETENTION_SECONDS
-    proof = answers.REFUSALS
 
     def run(self, call: Call) -> dict[str, Any]:
         answer = shipping.book(
@@ -27,10 +25,8 @@ class _BookShipment(Agent):
         return {"carrier": self.carrier, "parcel": parcel}
 
 
-class _CancelShipment(Agent):
+class _CancelShipment(answers.ServiceAgent):
     carrier: Carrier
-    key_retention_seconds = answers.KEY_RETENTION_SECONDS
-    proof = answers.REFUSALS
 
     def run(self, call: Call) -> dict[str, Any]:
         order, undoes = call.payload["order"], call.payload["undoes"]
@@ -39,13 +35,15 @@ class _CancelShipment(Agent):
             carrier=self.carrier,
             order=order,
             undoes=undoes,
+            reference=answers.reference(call, "parcel"),
             key=answers.give_back_key(undoes),
             remaining=call.deadline.remaining,
         )
         cancelled = answers.undone(
             answer, order=order, undoes=undoes, is_certain=answers.is_certain(call)
         )
-        return {"carrier": self.carrier, "cancelled": cancelled}
+        # A result of empty values says that nothing was found to cancel.
+        return {"cancelled": cancelled} | ({"carrier": self.carrier} if cancelled else {})
 
 
 @register_agent

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.db.models import F
 from django.utils import timezone
 
 from orders.models import Product, Reservation
@@ -19,19 +20,12 @@ class ReserveStock(LocalAgent):
         if reservations.exists():
             return {"reserved": reservations.count(), "repeated": True}
         quantities = {line["sku"]: line["quantity"] for line in call.payload["lines"]}
-        # Locked in the order of their keys, so that two orders of the same products do not
-        # deadlock; without locking the keys, so that placing an order does not wait.
-        products = list(
-            Product.objects.select_for_update(no_key=True).filter(sku__in=quantities).order_by("pk")
-        )
+        products = list(Product.objects.filter(sku__in=quantities).order_by("pk"))
         missing = sorted(set(quantities) - {product.sku for product in products}) or [
             product.sku for product in products if product.stock < quantities[product.sku]
         ]
         if missing:
-            raise Refused("out_of_stock", f"not enough in stock: {', '.join(missing)}")
-        for product in products:
-            product.stock -= quantities[product.sku]
-        Product.objects.bulk_update(products, ["stock"])
+            raise _out_of_stock(missing)
         Reservation.objects.bulk_create(
             [
                 Reservation(
@@ -44,7 +38,18 @@ class ReserveStock(LocalAgent):
                 for product in products
             ]
         )
+        # Last, because every other order of a product waits from here to the commit; in the order
+        # of their keys, so that two orders of the same products do not deadlock.
+        for product in products:
+            quantity = quantities[product.sku]
+            enough = Product.objects.filter(pk=product.pk, stock__gte=quantity)
+            if not enough.update(stock=F("stock") - quantity):
+                raise _out_of_stock([product.sku])
         return {"reserved": len(products)}
+
+
+def _out_of_stock(skus: list[str]) -> Refused:
+    return Refused("out_of_stock", f"not enough in stock: {', '.join(skus)}")
 
 
 @register_agent
@@ -59,14 +64,11 @@ class ReleaseStock(LocalAgent):
             .filter(order_id=call.payload["order"], released_at=None)
             .order_by("product_id")
         )
-        quantities = {reservation.product_id: reservation.quantity for reservation in reservations}
-        products = list(
-            Product.objects.select_for_update(no_key=True).filter(pk__in=quantities).order_by("pk")
-        )
-        for product in products:
-            product.stock += quantities[product.pk]
-        Product.objects.bulk_update(products, ["stock"])
         for reservation in reservations:
             reservation.released_at = timezone.now()
         Reservation.objects.bulk_update(reservations, ["released_at"])
+        # As above; by the order of their products.
+        for reservation in reservations:
+            product = Product.objects.filter(pk=reservation.product_id)
+            product.update(stock=F("stock") + reservation.quantity)
         return {"released": len(reservations)}

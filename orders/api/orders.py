@@ -10,15 +10,15 @@ from django.urls.converters import UUIDConverter
 from ninja import Header, Query, Router, Status
 from ninja.errors import HttpError
 from pydantic import AfterValidator, Field
-from structlog.contextvars import bind_contextvars
 
 import workers
-from orders import tokens
+from orders import log_fields, tokens
 from orders.api import reading, waiting
 from orders.api.access import Token, client_of
 from orders.api.body import received
 from orders.consumer.message import TOKEN
 from orders.models import Order
+from orders.returning import ReturnRefused, accept_return
 from orders.schemas import JournalOut, OrderIn, OrderOut, OrdersOut, Problem, Reference
 from orders.submission import Customer, Line, place_order
 from workers import StateError
@@ -98,7 +98,7 @@ def place(
         callback_url=body.callback_url,
         body_hash=strict_json.fingerprint(received(request)),
     )
-    bind_contextvars(order=order.number)
+    log_fields.bind(order)
     response["Location"] = f"{request.path}/{order.public_id}"
     if is_new:
         return Status(201, reading.accepted(order))
@@ -192,4 +192,25 @@ def cancel(request: HttpRequest, public_id: UUID) -> Any:
             )
         except StateError as refusal:
             raise HttpError(409, str(refusal)) from None
+    return Status(202, reading.detail(order))
+
+
+@router.post(
+    "/orders/{order_id:public_id}/return",
+    auth=Token(tokens.OPERATE),
+    response={202: OrderOut, 404: Problem, 409: Problem, **PROBLEMS},
+    summary="Ask for a return",
+    operation_id="return_order",
+)
+def send_back(request: HttpRequest, public_id: UUID) -> Any:
+    """Begin the return of an order; `money` shows the refund once it was made.
+
+    Refused before the order is processed, and while a return of it is open or was refunded.
+    """
+    client = client_of(request)
+    order = reading.own(client, public_id)
+    try:
+        accept_return(order, actor=client.submitter)
+    except ReturnRefused as refusal:
+        raise HttpError(409, str(refusal)) from None
     return Status(202, reading.detail(order))

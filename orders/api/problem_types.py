@@ -54,7 +54,7 @@ _TYPES = (
     ProblemType(
         "wrong-state",
         409,
-        "The order is final, or past its point of no return.",
+        "The order is final or past its point of no return, or it cannot be sent back (again).",
         "Check the order. Sending the same again will not help.",
     ),
     ProblemType(

@@ -7,10 +7,11 @@ from uuid import UUID
 
 from django.db import connection
 from django.http import Http404
-from structlog.contextvars import bind_contextvars
 
+from orders import log_fields
 from orders.models import ApiClient, Order
-from orders.schemas import EventOut, OrderLineOut, OrderOut, StepOut
+from orders.money import NOTHING, Money, money_of
+from orders.schemas import EventOut, MoneyOut, OrderLineOut, OrderOut, StepOut
 from workers.client import progress
 from workers.models import Journal
 
@@ -23,27 +24,33 @@ def own(client: ApiClient, public_id: UUID) -> Order:
     order = Order.objects.filter(public_id=public_id, submitter=client.submitter).first()
     if order is None:
         raise Http404
-    bind_contextvars(order=order.number)
+    log_fields.bind(order)
     return order
 
 
 def detail(order: Order) -> OrderOut:
     """Return an order with its steps."""
-    return _out(order, progress.snapshot(order.process_id, with_names=False))
+    snapshot = _snapshot(order)
+    return _out(order, snapshot, money_of(order))
 
 
 def accepted(order: Order) -> OrderOut:
     """Return an order that was just placed with its steps."""
-    return _out(order, progress.of_submitted(order.process))
+    return _out(order, progress.of_submitted(order.process), NOTHING)
 
 
-def _out(order: Order, snapshot: progress.ProcessProgress) -> OrderOut:
+def _snapshot(order: Order) -> progress.ProcessProgress:
+    return progress.snapshot(order.process_id, with_names=False)
+
+
+def _out(order: Order, snapshot: progress.ProcessProgress, money: Money) -> OrderOut:
     return OrderOut(
         id=order.public_id,
         number=order.number,
         state=snapshot.state,
         reference=order.reference,
         total=order.total,
+        money=MoneyOut(**money.facts),
         created_at=order.created_at,
         finished_at=snapshot.finished_at,
         sequence=snapshot.sequence,
@@ -66,9 +73,8 @@ def _out(order: Order, snapshot: progress.ProcessProgress) -> OrderOut:
 
 def when_changed(order: Order, seconds: float) -> OrderOut:
     """Return an order as soon as it has changed, or unchanged when the time is up."""
-    before = detail(order)
+    before = current = _snapshot(order)
     end = time.monotonic() + seconds
-    current = before
     while current.sequence == before.sequence and not current.finished_at:
         left = end - time.monotonic()
         if left <= 0:
@@ -77,8 +83,8 @@ def when_changed(order: Order, seconds: float) -> OrderOut:
             # Free the connection for other requests meanwhile.
             connection.close()
         time.sleep(min(LOOK_SECONDS, left))
-        current = detail(order)
-    return current
+        current = _snapshot(order)
+    return _out(order, current, money_of(order))
 
 
 def page(

@@ -1,13 +1,14 @@
 """Checks of a service's answer against what it was asked to do.
 
-A success about something else proves nothing: the service may have done what was asked, or
-something else, or nothing.
+A success about something else, or an empty one, proves nothing: the service may have done what was
+asked, or something else, or nothing, and whoever answered may not be the service.  Its key makes a
+second call harmless; what still says nothing then is looked up by an operator, and goods wait.
 """
 
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from workers import Call, Permanent, Transient
+from workers import Agent, Call, Fault, Permanent, Transient
 from workers.http import Answer
 
 #: How long the services remember an idempotency key.  The sandbox never forgets one; real payment
@@ -18,6 +19,23 @@ KEY_RETENTION_SECONDS = 86_400
 #: card, an address out of reach, an invalid field.  Not 400 and 404, which a proxy may answer
 #: even after the work was done.
 REFUSALS = frozenset({402, 422})
+#: The services' code for a key that was used with other data.
+KEY_REUSED = "key_reused"
+
+
+class ServiceAgent(Agent):
+    """What the agents of all services know of them."""
+
+    key_retention_seconds = KEY_RETENTION_SECONDS
+    proof = REFUSALS
+
+    def vouches(self, fault: Fault) -> bool:
+        """Vouch for a refusal, unless the key was used for another order.
+
+        After a restore that has lost an order, it is sent again under its key and a new number:
+        what the service did for the first one stands.
+        """
+        return fault.code != KEY_REUSED and super().vouches(fault)
 
 
 def done(answer: Answer, *, order: int, amount: str | None = None) -> str:
@@ -41,6 +59,17 @@ def give_back_key(undoes: str) -> str:
     It is the key of the undo step; a return uses the same one, so that the effect is undone once.
     """
     return f"{undoes}:undo"
+
+
+def reference(call: Call, name: str) -> str | None:
+    """Return the service's own reference for what is to be undone; None: it is not known.
+
+    ``name`` is its field in the result of the step; a return has it in its payload.  A service
+    that has forgotten our key finds its effect by it.
+    """
+    result = call.payload.get("result")
+    known = result.get(name) if isinstance(result, dict) else call.payload.get("reference")
+    return known if isinstance(known, str) else None
 
 
 def is_certain(call: Call) -> bool:
@@ -71,7 +100,9 @@ def undone(
 
 
 def _compare(body: dict[str, Any], field: str, expected: object) -> None:
-    if field not in body or body[field] != expected:
+    if field not in body:
+        raise _unusable(f"without saying for which {field}")
+    if body[field] != expected:
         raise _unusable(f"for another {field}")
 
 

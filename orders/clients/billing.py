@@ -14,8 +14,17 @@ def issue(
 
 
 def void(
-    base_url: str, *, order: int, key: str, undoes: str, remaining: Callable[[], float]
+    base_url: str,
+    *,
+    order: int,
+    key: str,
+    undoes: str,
+    remaining: Callable[[], float],
+    reference: str | None = None,
 ) -> Answer:
-    """Undo the invoice that was issued, or might have been, with the key ``undoes``."""
-    body = {"order": order, "undoes": undoes}
+    """Undo the invoice that was issued, or might have been, with the key ``undoes``.
+
+    ``reference`` is the service's own, where it is known.
+    """
+    body = {"order": order, "undoes": undoes, "reference": reference}
     return post(base_url.rstrip("/") + "/billing/void", json=body, key=key, remaining=remaining)

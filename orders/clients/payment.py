@@ -26,8 +26,12 @@ def refund(
     amount: str,
     key: str,
     undoes: str,
+    reference: str | None = None,
     remaining: Callable[[], float],
 ) -> Answer:
-    """Undo the charge that was made, or might have been, with the key ``undoes``."""
-    body = {"order": order, "amount": amount, "undoes": undoes}
+    """Undo the charge that was made, or might have been, with the key ``undoes``.
+
+    ``reference`` is the service's own, where it is known.
+    """
+    body = {"order": order, "amount": amount, "undoes": undoes, "reference": reference}
     return post(base_url.rstrip("/") + "/payment/refund", json=body, key=key, remaining=remaining)

@@ -31,11 +31,15 @@ def cancel(
     order: int,
     key: str,
     undoes: str,
+    reference: str | None = None,
     remaining: Callable[[], float],
     carrier: Carrier = "shipping",
 ) -> Answer:
-    """Undo the booking that was made, or might have been, with the key ``undoes``."""
-    body = {"order": order, "undoes": undoes}
+    """Undo the booking that was made, or might have been, with the key ``undoes``.
+
+    ``reference`` is the service's own, where it is known.
+    """
+    body = {"order": order, "undoes": undoes, "reference": reference}
     return post(
         base_url.rstrip("/") + f"/{carrier}/cancel", json=body, key=key, remaining=remaining
     )

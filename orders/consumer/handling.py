@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db import InterfaceError, InternalError, OperationalError, ProgrammingError, transaction
 
-from orders import dead_letters
+from orders import dead_letters, log_fields
 from orders.consumer import accepting, identity, reading
 from orders.consumer.identity import Sender
 from orders.consumer.message import Message
@@ -79,7 +79,7 @@ def _order(message: Message, sender: Sender) -> Order:
     log.info(
         "submission_accepted" if is_new else "submission_repeated",
         extra={
-            "order": order.number,
+            **log_fields.of(order),
             "client": sender.client.name,
             "message_id": submission.key,
         },

@@ -31,6 +31,8 @@ class Call:
     amount: str | None
     #: The key of the forward call that an undo operation reverses.
     undoes: str | None
+    #: The service's own reference for that call: it finds one whose key is forgotten.
+    reference: str | None
     card: object
     address: object
 
@@ -53,6 +55,7 @@ def read_call(operation: Operation, key: str | None, raw: bytes) -> Call:
         order=_order(body.get("order")),
         amount=_amount(body.get("amount")),
         undoes=_undoes(operation, key, body.get("undoes")),
+        reference=_reference(body.get("reference")),
         card=body.get("card"),
         address=body.get("address"),
     )
@@ -92,6 +95,12 @@ def _undoes(operation: Operation, key: str, value: object) -> str | None:
         raise _invalid("undoes", f"must be the Idempotency-Key of the {operation.undoes}")
     if value == key:
         raise _invalid("undoes", "must differ from the call's own Idempotency-Key")
+    return value
+
+
+def _reference(value: object) -> str | None:
+    if value is not None and (not isinstance(value, str) or not KEY.fullmatch(value)):
+        raise _invalid("reference", "must be the id that the service answered")
     return value
 
 

@@ -90,6 +90,9 @@ def _do(connection: sqlite3.Connection, call: Call) -> Answer:
 
 def _undo(connection: sqlite3.Connection, call: Call, forward_key: str) -> Answer:
     forward = _find(connection, call.service, forward_key)
+    if forward is None and call.reference is not None:
+        forward_key = _key_of(connection, call, call.reference) or forward_key
+        forward = _find(connection, call.service, forward_key)
     if forward is None:
         return _remember(connection, call, call.amount, has_effect=False)
     if (forward["operation"], forward["order"]) != (call.operation.undoes, call.order):
@@ -98,7 +101,8 @@ def _undo(connection: sqlite3.Connection, call: Call, forward_key: str) -> Answe
             f"not to a {call.operation.undoes} of order {call.order}."
         )
         return refuse(422, "invalid_field", message, field="undoes")
-    if _was_undone(connection, call.service, forward_key, has_effect=True):
+    keys = {forward_key, call.undoes or forward_key}
+    if any(_was_undone(connection, call.service, key, has_effect=True) for key in keys):
         message = "The key to undo was already undone by a call with another key."
         return refuse(422, "already_undone", message)
     amount = forward["amount"] if call.amount is None else call.amount
@@ -114,6 +118,16 @@ def _find(connection: sqlite3.Connection, service: str, key: str) -> dict[str, A
     if row is None:
         return None
     return dict(zip(("operation", "order", "amount", "undoes", "answer"), row, strict=True))
+
+
+def _key_of(connection: sqlite3.Connection, call: Call, id_: str) -> str | None:
+    """Return the key of the order's effect with a reference; None: there is none."""
+    rows = connection.execute(
+        "SELECT key FROM remembered WHERE service = ? AND order_number = ? AND has_effect"
+        " AND json_extract(answer, '$.id') = ?",
+        [call.service, call.order, id_],
+    )
+    return next((key for (key,) in rows), None)
 
 
 def _was_undone(

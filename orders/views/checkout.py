@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from orders import log_fields
 from orders.agreement import OfferChanged
 from orders.basket import Basket, BasketLine, offer, total
 from orders.forms import CheckoutForm
@@ -70,6 +71,7 @@ def _place(
         return _render(request, lines, form, problems, status=422)
     if not is_new:
         return _already_placed(request, basket, order)
+    log_fields.bind(order)
     basket.clear()
     return redirect(order)
 
@@ -89,6 +91,7 @@ def _place_errors(form: CheckoutForm, errors: dict[str, str]) -> dict[int, str]:
 
 
 def _already_placed(request: HttpRequest, basket: Basket, order: Order) -> HttpResponse:
+    log_fields.bind(order)
     # A concurrent request of another page may have saved the old basket in the session again.
     basket.ordered(order.submission_key)
     messages.info(request, _("You had sent this order already. Nothing was ordered twice."))

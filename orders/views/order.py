@@ -7,9 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from structlog.contextvars import bind_contextvars
 
-from orders import return_progress
+from orders import log_fields, return_progress
 from orders.models import Order
 from orders.tracking import track
 from orders.views.pages import render_page
@@ -18,27 +17,27 @@ from orders.views.pages import render_page
 STOP_POLLING = 286
 
 
-def _by_secret(view: Callable[[HttpRequest, Order], HttpResponse]) -> Callable[..., HttpResponse]:
+def by_secret(view: Callable[[HttpRequest, Order], HttpResponse]) -> Callable[..., HttpResponse]:
     """Call a view with the order of a secret; keep the address out of caches and referrers.
 
     The lookup by index is not constant-time, which reveals nothing of 128 random bits.  A wrong
     secret gets the same answer as an order that does not exist.
     """
 
-    @require_safe
     @never_cache
     @wraps(view)
     def wrapped(request: HttpRequest, secret: str) -> HttpResponse:
         order = get_object_or_404(Order, secret=secret)
-        bind_contextvars(order=order.number)
+        log_fields.bind(order)
         response = view(request, order)
-        response["Referrer-Policy"] = "no-referrer"
+        response.headers.setdefault("Referrer-Policy", "no-referrer")
         return response
 
     return wrapped
 
 
-@_by_secret
+@require_safe
+@by_secret
 def show(request: HttpRequest, order: Order) -> HttpResponse:
     context = {
         "tracked": track(order),
@@ -49,7 +48,8 @@ def show(request: HttpRequest, order: Order) -> HttpResponse:
     return render_page(request, "orders/order.html", context)
 
 
-@_by_secret
+@require_safe
+@by_secret
 def progress(request: HttpRequest, order: Order) -> HttpResponse:
     """Answer a poll: 204 while nothing changed, 286 (htmx: stop polling) once final."""
     tracked = track(order)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
-from orders import correcting
+from orders import correcting, notices
 from orders.workflows import payloads
 from workers import Fallback, OnFailure, Undo, Workflow, register_workflow, step
 from workers.definitions.workflow import Json
@@ -34,6 +34,7 @@ FULFILMENT = register_workflow(
         no_return=("book_shipment", "issue_invoice"),
         editable=tuple(correcting.COLUMNS),
         on_edit=correcting.take_over,
+        on_end=notices.of_order_end,
         personal=payloads.PERSONAL,
         told_as="order",
         describe=describe,
@@ -81,6 +82,7 @@ FULFILMENT = register_workflow(
                 "confirmation.send",
                 after=("book_shipment", "issue_invoice"),
                 optional=True,
+                request=payloads.confirmation,
             ),
         ),
     )

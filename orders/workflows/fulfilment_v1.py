@@ -46,6 +46,7 @@ register_workflow(
                 "confirmation.send",
                 after=("book_shipment", "issue_invoice"),
                 optional=True,
+                request=payloads.confirmation,
             ),
         ),
     )

@@ -21,3 +21,12 @@ def money(order: Json, results: Mapping[str, Json]) -> Json:
 
 def parcel(order: Json, results: Mapping[str, Json]) -> Json:
     return {"order": order["number"], "address": order["customer"]["address"]}
+
+
+def confirmation(order: Json, results: Mapping[str, Json]) -> Json:
+    """The order, and what may be said of it: a skipped step has no result."""
+    return {
+        **order,
+        "is_paid": "charge_payment" in results,
+        "is_shipped": "book_shipment" in results,
+    }

@@ -1,11 +1,13 @@
 """The return of an order: wait for the parcel, inspect it, restock it and refund the payment."""
 
+from orders import notices
 from workers import OnFailure, Workflow, register_workflow, step
 
 RETURN = register_workflow(
     Workflow(
         "return",
         version=1,
+        on_end=notices.of_return_end,
         # Free text about the buyer; the other fields are not personal.
         personal=("reason",),
         steps=(

@@ -20,7 +20,6 @@ SETTINGS = {
     "SAS_EXPIRY_GRACE_SECONDS": "0.5",
     "SAS_BACKOFF_BASE_SECONDS": "0.5",
     "SAS_BACKOFF_CAP_SECONDS": "3",
-    "SAS_DISPATCH_ALLOWANCE_SECONDS": "3",
     "SAS_SWEEP_SECONDS": "1",
     "SAS_POLL_SECONDS": "1",
     # The defaults would wait half a minute for an outage of seconds, and for its incident.

@@ -15,7 +15,7 @@ from workers.celery.queues import agent_queues
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
-SCHEDULER_QUEUES = "sas.scheduler,sas.replies,sas.supervisor,sas.reports"
+SCHEDULER_QUEUES = "sas.scheduler,sas.supervisor,sas.reports"
 #: Time for a worker's calls to end when the stack ends; after that they are released.
 SHUTDOWN_SECONDS = "8"
 

@@ -24,7 +24,9 @@ STATES = """
 import json
 from django.db.models import Count
 from workers.models import Alert, Process
-counts = dict(Process.objects.values_list("state").annotate(n=Count("id")))
+# Not the processes that mail the buyers.
+orders = Process.objects.exclude(workflow="notice")
+counts = dict(orders.values_list("state").annotate(n=Count("id")))
 print(json.dumps({"states": counts, "alerts": Alert.objects.count()}))
 """
 
@@ -44,7 +46,6 @@ class System:
             "DJANGO_LOOPBACK_ONLY": "on",
             "SAS_STEP_TIMEOUT_SECONDS": "4",
             "SAS_BACKOFF_CAP_SECONDS": "1",
-            "SAS_DISPATCH_ALLOWANCE_SECONDS": "3",
             **environment,
         }
         self.processes: dict[str, subprocess.Popen[bytes]] = {}

@@ -43,7 +43,7 @@ def test_orders_end_undone_with_every_effect_undone_once(system: BoxSystem) -> N
     set_faults(url, "payment", latency_seconds=3)
     # Two at a time, and killed from the first undo on: else all are over before anybody looks.
     system.environment["SAS_BUNDLE_LIMIT"] = "1"
-    system.worker("scheduler", "-c", "1", "-Q", "sas.scheduler,sas.replies,sas.supervisor")
+    system.worker("scheduler", "-c", "1", "-Q", "sas.scheduler,sas.supervisor")
     system.worker("agents", *AGENTS)
     system.beat()
     system.place(ORDERS)

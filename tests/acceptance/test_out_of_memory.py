@@ -22,7 +22,7 @@ def system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BoxSystem
 def test_a_call_without_memory_is_made_again_with_its_key_and_by_another_child(
     system: BoxSystem,
 ) -> None:
-    system.worker("scheduler", "-c", "1", "-Q", "sas.scheduler,sas.replies,sas.supervisor")
+    system.worker("scheduler", "-c", "1", "-Q", "sas.scheduler,sas.supervisor")
     # One child: whatever comes after it is done by its successor.
     system.worker("agents", "-c", "1", "-Q", "sas.agents")
     system.beat()

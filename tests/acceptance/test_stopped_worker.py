@@ -97,7 +97,7 @@ def test_calls_that_end_in_time_are_not_cut_off_and_not_repeated(
     system: BoxSystem, number: signal.Signals
 ) -> None:
     system.environment["SAS_SHUTDOWN_SECONDS"] = "6"
-    system.worker("scheduler", "-c", "1", "-Q", "sas.scheduler,sas.replies,sas.supervisor")
+    system.worker("scheduler", "-c", "1", "-Q", "sas.scheduler,sas.supervisor")
     system.worker("agents", "-c", "3", "-Q", "sas.agents")
     system.beat()
     system.submit("box_quick", 3, seconds=3)

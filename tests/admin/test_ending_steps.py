@@ -86,6 +86,21 @@ def test_a_skipped_step_names_what_comes_next(operator: Client, wire: Wire) -> N
     assert "Skipped by hand" in page
 
 
+@pytest.mark.parametrize("undo", [None, {"name": "refund_payment", "agent": "payment.refund"}])
+def test_skip_warns_of_a_step_that_moves_money_or_goods(
+    operator: Client, undo: dict[str, str] | None
+) -> None:
+    order = order_with("error", charge_payment="error")
+    Step.objects.filter(process=order.process, name="charge_payment").update(undo=undo)
+    url = f"{PROCESS}/{order.process_id}/steps/charge_payment/skip/"
+
+    warns = (
+        "such as a payment or a parcel, is left out for good" in operator.get(url).content.decode()
+    )
+
+    assert warns == (undo is not None)
+
+
 def test_a_retried_step_is_due_at_once(operator: Client, wire: Wire) -> None:
     process, case = toys.resting(wire), CASES["retry"]
     html = operator.get(case.url(process)).content.decode()

@@ -86,7 +86,7 @@ REASONS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] =
         "waits for its turn: agent payment.charge takes 0.5 a second at most",
     ),
     "not in this code": ({"agents": set()}, {}, {}, "which is not in the code of this process"),
-    "nothing": ({}, {}, {}, "waits for the Scheduler to claim it"),
+    "nothing": ({}, {}, {}, "waits for an agent process to take it"),
 }
 
 
@@ -122,18 +122,18 @@ def test_what_comes_first_is_said_of_two_reasons(place: int) -> None:
     [
         ({"holds": {("agent", "payment.charge"): ANN}}, {}, "hold on agent payment.charge (by op"),
         ({"holds": {("step", "pay"): ANN}}, {}, "lift the hold on steps called pay (by operator"),
-        ({"holds": {("agent", "other"): ANN, ("step", "other"): ANN}}, {}, "Scheduler to claim"),
+        ({"holds": {("agent", "other"): ANN, ("step", "other"): ANN}}, {}, "agent process to take"),
         ({"holds": {("step", "pay"): Note("cron", "")}}, {}, "(by cron: no reason was given)"),
         ({"poll": Duty(5, None)}, {}, "no Scheduler has ever looked for work: start a worker"),
-        ({"poll": Duty(5, NOW - 17 * SECOND)}, {}, "waits for the Scheduler to claim it"),
-        ({"poll": Duty(60, NOW - 100 * SECOND)}, {}, "waits for the Scheduler to claim it"),
+        ({"poll": Duty(5, NOW - 17 * SECOND)}, {}, "waits for an agent process to take it"),
+        ({"poll": Duty(60, NOW - 100 * SECOND)}, {}, "waits for an agent process to take it"),
         ({"unknown": {"agent:payment.charge"}}, {}, "knows agent payment.charge: bring the code"),
-        ({"unknown": {"agent:other", "workflow:fulfilment:2"}}, {}, "Scheduler to claim it"),
+        ({"unknown": {"agent:other", "workflow:fulfilment:2"}}, {}, "agent process to take it"),
         # Handed back by who does not know it: that time is not the reason.
         ({"unknown": {"workflow:fulfilment:3"}}, {"not_before": NOW + HOUR}, "that knows workflow"),
         ({}, {"not_before": NOW + HOUR}, "begins on 13:00:00 UTC, not before"),
         ({}, {"not_before": NOW + 24 * HOUR}, "begins on 2026-03-02 12:00:00 UTC, not before"),
-        ({}, {"not_before": NOW - HOUR}, "waits for the Scheduler to claim it"),
+        ({}, {"not_before": NOW - HOUR}, "waits for an agent process to take it"),
         # Parked within the breaker's time, the breaker is the reason; beyond it, both are.
         (flow(breaker=OPEN), {"not_before": NOW + 5 * SECOND, "fault": FAULT}, "the service of ag"),
         (
@@ -144,15 +144,19 @@ def test_what_comes_first_is_said_of_two_reasons(place: int) -> None:
         (flow(breaker=OPEN), {"not_before": NOW + HOUR}, "begins on 13:00:00 UTC, not before"),
         (flow(breaker=replace(OPEN, open_until=NOW)), {}, "breaker is open; next probe: now"),
         (flow(breaker=replace(OPEN, open_until=NOW), in_flight=1), {}, "; a probe is under way"),
-        (flow(breaker=replace(OPEN, forced="closed")), {}, "waits for the Scheduler to claim it"),
+        (flow(breaker=replace(OPEN, forced="closed")), {}, "waits for an agent process to take it"),
         (
             flow(breaker=Breaker(forced="open")),
             {},
             "waits: operators keep the breaker of agent pay",
         ),
-        (flow(bucket=Bucket(2, 0, NOW - SECOND)), {}, "waits for the Scheduler to claim it"),
+        (flow(bucket=Bucket(2, 0, NOW - SECOND)), {}, "waits for an agent process to take it"),
         ({"flows": {}}, {}, "has no flow row, so nothing is claimed for it: run manage.py migrate"),
-        ({"flows": None, "poll": None, "agents": None}, {}, "waits for the Scheduler to claim it"),
+        (
+            {"flows": None, "poll": None, "agents": None},
+            {},
+            "waits for an agent process to take it",
+        ),
     ],
 )
 def test_a_pending_step_in_particular(
@@ -166,30 +170,13 @@ def test_a_pending_step_in_particular(
     [
         ("error", {}, "waits until the step in error is dealt with"),
         ("compensating", {}, "is not begun any more: what was done is being undone"),
-        ("compensating", {"undoes_id": 1}, "waits for the Scheduler to claim it"),
+        ("compensating", {"undoes_id": 1}, "waits for an agent process to take it"),
     ],
 )
 def test_a_pending_step_of_a_process_that_does_not_go_forward(
     state: str, columns: dict[str, Any], text: str
 ) -> None:
     assert said(process={"state": state}, state="pending", **columns) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "lost", "text"),
-    [
-        (2, 0, "was sent to agent payment.charge 2 s ago"),
-        (40, 0, "was sent to agent payment.charge 40 s ago; no agent process has started it yet:"),
-        (40, 2, "agent payment.charge 3 times in 40 s, and no agent process has started it: start"),
-    ],
-)
-def test_explanation_of_unstarted_claim_counts_sends_and_seconds(
-    seconds: int, lost: int, text: str
-) -> None:
-    claimed = {"claimed_at": NOW - seconds * SECOND, "lost_count": lost}
-    found = said(state="processing", **claimed)
-    assert text in found
-    assert ("no agent process" in found) == (seconds > 3)
 
 
 def test_a_step_at_work_says_until_when() -> None:
@@ -210,7 +197,7 @@ def waiting(*settled: str, **about: Any) -> str:
         ((), "waits for pay, pack"),
         (("pay", "other"), "waits for pack"),
         # The poll makes it ready.
-        (("pay", "pack"), "waits for the Scheduler to claim it"),
+        (("pay", "pack"), "waits for an agent process to take it"),
     ],
 )
 def test_a_waiting_step_names_what_has_not_ended(settled: tuple[str, ...], text: str) -> None:
@@ -220,7 +207,7 @@ def test_a_waiting_step_names_what_has_not_ended(settled: tuple[str, ...], text:
 @pytest.mark.parametrize(
     ("columns", "text"),
     [
-        ({}, "waits for the Scheduler to claim it"),
+        ({}, "waits for an agent process to take it"),
         ({"paused_at": NOW}, "waits until the process is resumed"),
         (
             {"undoes_id": 1, "of": "compensating"},

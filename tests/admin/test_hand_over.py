@@ -118,7 +118,7 @@ def test_the_sheet_has_what_waits_for_somebody(keeper: Client) -> None:
     DeadLetter.objects.create(**letter)
     DeadLetter.objects.create(**letter)
     DeadLetter.objects.create(**letter | {"state": "discarded"})
-    order_with(charge_payment={"started": True, "deferral": {"since": "x"}})
+    order_with(charge_payment={"started": True, "deferral": {"since": "x", "question": "?"}})
     alerts.raise_alert("sink_undeliverable", params={"says": []}, subject="acme:1")
     process = Process.objects.get(pk=order_in_error().process_id)
     UndoRequest.objects.create(

@@ -21,7 +21,7 @@ WHY = "asked by post"
 
 @pytest.fixture
 def eraser(db: None) -> Client:
-    return staff("eraser", "erase_process")
+    return staff("eraser", "erase_person")
 
 
 def rows() -> dict[str, Any]:
@@ -98,7 +98,7 @@ def test_above_the_sum_one_person_erases_nothing(
 
 def test_permitted_user_exports_data_of_person_and_is_journalled() -> None:
     order = ended_order()
-    client = staff("keeper", "erase_process", "show_personal")
+    client = staff("keeper", "erase_person", "show_personal")
     assert "Export everything" in client.get(PAGE).content.decode()
 
     answer = send(client, "export")
@@ -118,11 +118,11 @@ def test_who_may_not_see_personal_data_exports_none(eraser: Client) -> None:
     assert every_row() == before
 
 
-def test_the_page_is_for_those_who_may_erase(viewer: Client, eraser: Client) -> None:
+def test_the_page_is_for_those_who_may_erase_a_person(operator: Client, eraser: Client) -> None:
     before = every_row()
-    for answer in (viewer.get(PAGE), send(viewer, "look"), send(viewer, "erase", seen=MAIL)):
+    for answer in (operator.get(PAGE), send(operator, "look"), send(operator, "erase", seen=MAIL)):
         assert answer.status_code == 403
-    assert PAGE not in viewer.get("/admin/").content.decode()
+    assert PAGE not in operator.get("/admin/").content.decode()
     assert PAGE in eraser.get("/admin/").content.decode()
     assert eraser.put(PAGE).status_code == 405
     assert every_row() == before

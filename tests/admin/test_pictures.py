@@ -134,12 +134,12 @@ def test_an_attempt_whose_claim_was_not_read_begins_where_its_end_says() -> None
 def test_acts_of_operators_and_what_is_odd_are_marks() -> None:
     rows = [
         claimed(1, 1),
-        row(20, "lost", 1, detail={"lost_count": 1}),
+        row(20, "stale_reply", 1),
         row(21, "reply_filed", 1),
         row(22, "hurried", 1, actor="operator:ann", detail={"reason": "now"}),
     ]
-    lost, hurried = history(rows, step(1, "pay", "processing", claimed_at=at(1))).marks
-    assert (lost.tone, lost.is_by_person) == ("odd", False)
+    stale, hurried = history(rows, step(1, "pay", "processing", claimed_at=at(1))).marks
+    assert (stale.tone, stale.is_by_person) == ("odd", False)
     assert (hurried.tone, hurried.is_by_person, hurried.reason) == ("person", True, "now")
 
 

@@ -7,12 +7,11 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from uuid_utils.compat import uuid7
 
 from orders.models import Order
 from tests.admin.conftest import order_in_error, order_with
 from workers.desk.admin import search
-from workers.desk.admin.wait_filters import first_id
+from workers.desk.admin.wait_filters import OUT_OF_ORDER, first_id
 from workers.models import Process, Step
 from workers.supervisor import beat_schedule
 
@@ -48,16 +47,28 @@ def test_what_they_find(viewer: Client, url: str) -> None:
 
 @pytest.mark.parametrize("url", LISTS)
 def test_since_is_a_period(viewer: Client, url: str) -> None:
-    young, old = order_in_error(), order_in_error()
+    old, young = order_in_error(), order_in_error()
     now = timezone.now()
-    Process.objects.filter(pk=young.process_id).update(uid=uuid7(), created_at=now)
-    long_ago = now - timedelta(days=2)
-    Process.objects.filter(pk=old.process_id).update(uid=first_id(long_ago), created_at=long_ago)
+    Process.objects.filter(pk=young.process_id).update(created_at=now)
+    Process.objects.filter(pk=old.process_id).update(created_at=now - timedelta(days=2))
     for value, count in (("1h", 1), ("90m", 1), ("3d", 2)):
         html = viewer.get(url, {"since": value}).content.decode()
         rows = html.partition('id="result_list"')[2].partition("</table>")[0]
         assert rows.count("<tr") == count + 1, value
     assert viewer.get(url, {"since": "nonsense"}).status_code == 200
+
+
+def test_first_id_of_a_period_is_found_by_halving() -> None:
+    now = timezone.now()
+    pks = [order_in_error().process_id for _ in range(5)]
+    for age, pk in enumerate(reversed(pks)):
+        Process.objects.filter(pk=pk).update(created_at=now - timedelta(hours=age))
+    Process.objects.filter(pk=pks[2]).update(state="error")
+
+    found = [first_id(now - timedelta(hours=hours) + OUT_OF_ORDER) for hours in (0, 1, 2.5, 9)]
+
+    assert found == [pks[4], pks[3], pks[2], pks[0]]
+    assert first_id(now + timedelta(hours=1)) > pks[4]
 
 
 @pytest.mark.parametrize("url", LISTS)

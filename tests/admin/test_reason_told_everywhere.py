@@ -167,7 +167,7 @@ def test_what_is_over_is_no_reason() -> None:
     Alert.objects.update(resolved_at=NOW)
     order = waiting()
     assert progress.snapshot(order.process_id).headline == (
-        "charge_payment waits for the Scheduler to claim it."
+        "charge_payment waits for an agent process to take it."
     )
 
 

@@ -89,8 +89,6 @@ def test_what_a_person_ended_is_told_apart() -> None:
         ("compensating", {"begins_again": ["one", "two"]}, "begins again: one, two"),
         ("resubmitted", {"nothing_happened": True}, "made sure that nothing had happened"),
         ("resubmitted", {"may_happen_twice": True}, "it may happen twice"),
-        ("expired", {"lost_count": 1}, "lost once"),
-        ("expired", {"lost_count": 2}, "lost 2 times"),
     ],
 )
 def test_what_it_is_about_is_told(

@@ -1,9 +1,11 @@
 """The previews of cancelling, undoing and beginning again, and what comes of them."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from tests.admin import toys
 from tests.admin.conftest import every_row, order_with
@@ -50,6 +52,24 @@ def test_what_nothing_undoes_is_told(operator: Client, wire: Wire) -> None:
     process = toys.begun(wire, "toy_line")
     text = shown(operator, process, "cancel/")
     assert "May have had an effect, and nothing undoes it one two" in text
+
+
+@pytest.mark.parametrize("address", ["cancel/", "begin-again/charge_payment/"])
+def test_undo_that_would_find_no_key_is_shown_as_a_persons(operator: Client, address: str) -> None:
+    undo = {"name": "refund_payment", "agent": "payment.refund"}
+    order = order_with(charge_payment={"state": "error", "undo": undo})
+    Process.objects.filter(pk=order.process_id).update(state="error")
+    Step.objects.filter(process=order.process_id, name="charge_payment").update(
+        may_have_effect=True,
+        is_in_doubt=True,
+        key_retention_seconds=60,
+        key_used_at=timezone.now() - timedelta(minutes=2),
+    )
+
+    text = shown(operator, order.process, address)
+
+    assert "refund_payment by a person, for charge_payment" in text
+    assert "its service has forgotten the key: look there first charge_payment" in text
 
 
 def test_what_is_at_work_runs_to_its_end_first(operator: Client) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from django.test import Client
 from gunicorn.config import Config
-from structlog.contextvars import get_contextvars
+from structlog.contextvars import clear_contextvars, get_contextvars
 
-from sasproject import access_log
+from orders.models import Order
+from sasproject import access_log, logs
 from tests.api.conftest import Caller
 from tests.factories import OrderFactory
 from tests.stack.test_loopback import ROOT
@@ -41,17 +42,36 @@ def test_a_request_says_what_was_asked_and_how_it_was_answered(
 
 def test_what_is_asked_of_an_order_bears_its_number(acme: Caller) -> None:
     placed = acme.place().json()
-    assert get_contextvars() == {"order": placed["number"]}
+    order = Order.objects.get(number=placed["number"])
+    assert get_contextvars() == {"order": order.number, "trace": order.process.uid.hex}
     acme.get("/orders")
     assert get_contextvars() == {}
     acme.get(f"/orders/{placed['id']}")
-    assert get_contextvars() == {"order": placed["number"]}
+    assert get_contextvars() == {"order": order.number, "trace": order.process.uid.hex}
 
 
 def test_an_order_s_page_does_too(client: Client) -> None:
     order = OrderFactory()
     assert client.get(f"/orders/{order.secret}/").status_code == 200
-    assert get_contextvars() == {"order": order.number}
+    assert get_contextvars() == {"order": order.number, "trace": order.process.uid.hex}
+
+
+@pytest.mark.parametrize(
+    ("subject", "order"), [("Order 301", 301), ("Return of order 301", 301), ("Rental 301", None)]
+)
+def test_a_line_about_a_process_bears_the_number_of_its_order(
+    subject: str, order: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+    monkeypatch.setattr(logs.logging.config, "dictConfig", given.append)
+    logs.configure(json=True, level="INFO")
+    options = given[0]["formatters"]["one_line"]
+    formatter = options.pop("()")(**options)
+    record = logging.makeLogRecord(
+        {"name": "workers.x", "levelname": "INFO", "msg": "attempt_failed", "subject": subject}
+    )
+    clear_contextvars()
+    assert json.loads(formatter.format(record)).get("order") == order
 
 
 def test_probes_leave_none(client: Client, caplog: pytest.LogCaptureFixture) -> None:

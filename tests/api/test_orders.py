@@ -211,7 +211,7 @@ class TestCancelling:
         assert [answer.status_code for answer in answers] == [202, 202]
         row = Journal.objects.get(event="compensating")
         assert row.actor == "client:acme"
-        process = Process.objects.get()
+        process = Process.objects.get(workflow="fulfilment")
         assert (process.state, process.outcome) == ("cancelled", "cancelled")
 
     def test_what_is_final_stays(
@@ -224,7 +224,27 @@ class TestCancelling:
         placed = acme.place().json()
         wire.run_until_idle()
         problem(acme.post(f"/orders/{placed['id']}/cancel"), 409)
-        assert Process.objects.get().state == "processed"
+        assert Process.objects.get(workflow="fulfilment").state == "processed"
+
+
+class TestReturning:
+    def test_a_processed_order_is_sent_back_once(
+        self, acme: Caller, wire: Wire, sandbox: Sandbox, problem: Problem
+    ) -> None:
+        path = f"/orders/{acme.place().json()['id']}/return"
+        problem(acme.post(path), 409)
+        wire.run_until_idle()
+
+        answer = acme.post(path)
+
+        assert answer.status_code == 202
+        assert answer.json()["money"]["paid"] == "19.00"
+        process = Process.objects.get(workflow="return")
+        assert Journal.objects.get(process=process, event="submitted").actor == "client:acme"
+        assert "begun already" in problem(acme.post(path), 409)["detail"]
+
+    def test_anothers_order_is_not_sent_back(self, acme: Caller, problem: Problem) -> None:
+        problem(Caller("other").post(f"/orders/{acme.place().json()['id']}/return"), 404)
 
 
 class TestOwnOrdersOnly:
@@ -234,7 +254,7 @@ class TestOwnOrdersOnly:
         for path in (f"/orders/{placed['id']}", f"/orders/{placed['id']}/journal"):
             problem(other.get(path), 404)
         problem(other.post(f"/orders/{placed['id']}/cancel"), 404)
-        assert Process.objects.get().state == "pending"
+        assert Process.objects.get(workflow="fulfilment").state == "pending"
         assert other.get("/orders").json()["orders"] == []
 
     def test_an_order_that_is_not_there(self, acme: Caller, problem: Problem) -> None:

@@ -25,30 +25,12 @@ def verdicts(**measured: object) -> dict[str, str]:
 
 
 def test_every_case_has_a_key_and_is_null_until_it_is_measured() -> None:
-    assert result.empty() == {
-        "slow": None,
-        "overload": None,
-        "beside": None,
-        "stack": None,
-        "sustained": None,
-        "steady": None,
-        "latency": None,
-        "filled": None,
-        "http": None,
-        "apply": None,
-        "submission": None,
-        "fan_out": None,
-        "sweep": None,
-        "recovery": None,
-        "costs": None,
-        "growth": None,
-        "idle_cpu_percent": None,
-        "embedded": None,
-        "redis": None,
-        "memory_mb": None,
-        "cpu_ms_per_order": None,
-        "ratios": {},
-    }
+    keys = (
+        "slow overload beside paced starved beside_long rated outage stack sustained steady latency"
+        " filled http apply submission fan_out sweep recovery costs growth idle_cpu_percent"
+        " embedded redis memory_mb cpu_ms_per_order"
+    )
+    assert result.empty() == {**dict.fromkeys(keys.split()), "ratios": {}}
     assert set(result.RUN) == set(CASES)
 
 

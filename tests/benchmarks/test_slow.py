@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from benchmarks.bench import Bench
-from benchmarks.cases import slow
+from benchmarks.cases import arriving, slow
 from benchmarks.options import Options
 from benchmarks.report import text
 from tests.benchmarks.results import found
@@ -58,6 +58,17 @@ def test_parts_are_chosen_by_their_names(
     assert list(slow.slow(bench(only=only))["slow"]) == names
 
 
+def test_orders_one_by_one_come_by_what_can_be_done(
+    asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arriving, "FIGURES", ("orders",))
+    monkeypatch.setattr(arriving, "_worst", list)
+    arriving.paced(bench(is_quick=True))
+
+    words = [one["words"] for one in asked]
+    assert words == [["capacity", "500", "2"], ["paced", "4", "9", "20", "2", "0"]]
+
+
 def test_overload_is_twice_what_there_is_room_for(asked: list[dict[str, Any]]) -> None:
     made = slow.overload(bench())
 
@@ -69,7 +80,10 @@ def test_a_ratio_of_the_quick_agent_is_of_one_round(asked: list[dict[str, Any]])
     made = slow.beside(bench())
 
     assert made["beside"]["p95_ratio"] == 1.5
-    assert [one["words"] for one in asked] == [["beside", "30", "0"], ["beside", "30", "15"]]
+    assert [one["words"] for one in asked] == [
+        ["beside", "30", "bench_remote", "0"],
+        ["beside", "30", "bench_remote", "15"],
+    ]
     assert {one["contender"] for one in asked} == {"ours"}
 
 

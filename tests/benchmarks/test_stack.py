@@ -3,22 +3,22 @@
 from datetime import timedelta
 
 import pytest
-from django.utils import timezone
 
 from benchmarks.exceptions import Wrong
 from benchmarks.ours import stack
-from benchmarks.ours.resends import resends
+from benchmarks.ours.again import again
 from workers.client.submission import submit
-from workers.models import Journal, Process
+from workers.models import Process
 
 
 @pytest.mark.django_db
-def test_what_was_sent_again_is_a_share_of_the_claims() -> None:
-    assert resends() == {"claims": 0, "resends": 0, "resends_percent": None}
-    for event in ["claimed"] * 8 + ["lost", "resent", "started"]:
-        Journal.objects.create(event=event, actor="test", at=timezone.now())
+def test_what_was_called_again_is_a_share_of_the_claims() -> None:
+    assert again() == {"claims": 0, "again": 0, "again_percent": None}
+    first, second = (submit("toy_line", subject=str(n), input={}) for n in range(2))
+    first.steps.filter(name="one").update(attempt=3)
+    second.steps.filter(name="one").update(attempt=1)
 
-    assert resends() == {"claims": 8, "resends": 2, "resends_percent": 25.0}
+    assert again() == {"claims": 4, "again": 2, "again_percent": 50.0}
 
 
 @pytest.fixture

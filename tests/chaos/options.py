@@ -3,6 +3,7 @@
 import argparse
 import random
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,23 +88,18 @@ def _list(scenarios: Mapping[str, str]) -> None:
 
 
 def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1
-    if not 1 <= seconds <= 86_400:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; give 1 to 86400 seconds")
-    return seconds
+    return _number(text, 1, 86_400, "time; give 1 to 86400 seconds")
 
 
 def _factor(text: str) -> float:
-    try:
-        factor = float(text)
-    except ValueError:
-        factor = -1
-    if not 0.1 <= factor <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r} is no factor; give 0.1 to 100")
-    return factor
+    return _number(text, 0.1, 100, "factor; give 0.1 to 100")
+
+
+def _number(text: str, least: float, most: float, wanted: str) -> float:
+    with suppress(ValueError):
+        if least <= (number := float(text)) <= most:
+            return number
+    raise argparse.ArgumentTypeError(f"{text!r} is no {wanted}")
 
 
 def _count(text: str) -> int:

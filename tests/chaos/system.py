@@ -19,7 +19,7 @@ from tests.chaos.instances.server import HOST, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENT = "chaos"
-SCHEDULER_QUEUES = "sas.scheduler,sas.replies,sas.supervisor,sas.reports"
+SCHEDULER_QUEUES = "sas.scheduler,sas.supervisor,sas.reports"
 AGENT_QUEUES = "sas.agents"
 #: Workers that serve agents, and processes of each.
 AGENT_WORKERS, AGENT_CONCURRENCY = 2, 3
@@ -29,7 +29,6 @@ STEP_TIMEOUT_SECONDS = 5
 #: So that what is broken heals within seconds; every other setting is as shipped.
 SETTINGS = {
     "SAS_STEP_TIMEOUT_SECONDS": str(STEP_TIMEOUT_SECONDS),
-    "SAS_DISPATCH_ALLOWANCE_SECONDS": "4",
     "SAS_BACKOFF_BASE_SECONDS": "0.5",
     "SAS_BACKOFF_CAP_SECONDS": "2",
     "SAS_BREAKER_SECONDS": "2",

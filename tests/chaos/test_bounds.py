@@ -40,10 +40,6 @@ def test_a_bound_is_held_or_not(measured: float | None, is_floor: bool, holds: b
     assert str(bound).startswith("held: time" if holds else "MISSED: time")
 
 
-def test_every_number_has_its_scenario() -> None:
-    assert {f"n{number}" for number in range(1, 17)} | {"soak"} == set(SCENARIOS)
-
-
 def test_a_share_is_the_value_below_which_it_lies() -> None:
     assert share([], 0.99) is None
     assert share([3.0, 1.0, 2.0], 0.5) == 2.0

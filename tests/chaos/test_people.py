@@ -48,7 +48,7 @@ def test_chaos_people_find_paused_order(wire: Wire, order: Order) -> None:
     assert [sql for sql in wanted if found._look(sql)] == []
     step = Step.objects.get(name="reserve_stock")
     scheduler.advance()
-    wire.deliver_all("workers.run_bundle")
+    wire.deliver_all("workers.take")
     Process.objects.update(paused_at=step.turn)
 
     (paused,) = found._look(people.PAUSED)

@@ -48,7 +48,7 @@ def wait_at(folder: Path, *names: str) -> None:
 
 
 def test_every_message_is_deleted_and_nothing_else(tmp_path: Path) -> None:
-    wait_at(tmp_path, "1_a.sas.agents.msg", "2_b.sas.replies.msg", "other")
+    wait_at(tmp_path, "1_a.sas.agents.msg", "2_b.sas.reports.msg", "other")
     scene = scene_of(tmp_path, Ending())
     CATALOGUE["broker-wipe"].strike(scene, STRIKE)
     assert [path.name for path in tmp_path.iterdir()] == ["other"]

@@ -83,6 +83,11 @@ def test_a_success_for_something_else_is_of_unknown_outcome(
     assert fault.value.code == "answer_unusable"
 
 
+def test_an_empty_success_says_that_it_says_nothing(run: Callable[..., Any]) -> None:
+    with pytest.raises(Transient, match="a success without saying for which order"):
+        run(payment.ChargePayment(), {})
+
+
 GIVE_BACK = [
     (payment.RefundPayment(), TOMBSTONE),
     (billing.VoidInvoice(), TOMBSTONE),
@@ -137,8 +142,49 @@ def test_an_undo_and_a_return_send_one_key(agent: Agent, path: str, settings: La
     ] * 2
 
 
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [
+        (payment.RefundPayment(), "charge"),
+        (shipping.CancelShipment(), "parcel"),
+        (shipping.CancelCourier(), "parcel"),
+        (billing.VoidInvoice(), "invoice"),
+    ],
+    ids=["refund", "cancel", "cancel at the courier", "void"],
+)
+@pytest.mark.parametrize(
+    ("known", "reference"),
+    [
+        ({"result": {"charge": "id_1", "parcel": "id_1", "invoice": "id_1"}}, "id_1"),
+        ({"was_done": True, "reference": "id_2"}, "id_2"),
+        ({"result": {"note": "by hand"}}, None),
+        ({"result": None}, None),
+        ({"was_done": True, "reference": None}, None),
+    ],
+    ids=["an undo", "a return", "by hand", "in doubt", "a return of a charge by hand"],
+)
+def test_an_undo_names_the_service_s_own_reference_where_it_is_known(
+    agent: Agent, name: str, known: dict[str, Any], reference: str | None, settings: LazySettings
+) -> None:
+    payload = {"order": 7, "amount": "5.00", "undoes": "do", **known}
+    with scripted([answer("200 OK", json.dumps(REFUNDED).encode())]) as service:
+        settings.SANDBOX_URL = service.url
+        agent.run(Call("Order 7", "step", "un", 1, payload, Deadline(10)))
+
+    (request,) = service.requests
+    assert json.loads(request.partition(b"\r\n\r\n")[2]).get("reference") == reference
+
+
 def _line_and_key(request: bytes) -> tuple[str, list[str]]:
     """Return a request's first line, and its idempotency keys."""
     first, *headers = request.partition(b"\r\n\r\n")[0].decode().split("\r\n")
     found = [line.partition(": ") for line in headers]
     return first, [value for name, _, value in found if name.lower() == "idempotency-key"]
+
+
+@pytest.mark.parametrize("agent", [payment.ChargePayment(), shipping.BookShipment()])
+def test_key_used_for_another_order_proves_nothing(agent: Agent) -> None:
+    declined = Permanent("declined", "no", no_effect=False, status=422)
+    reused = Permanent(answers.KEY_REUSED, "used before", no_effect=False, status=422)
+
+    assert (agent.vouches(declined), agent.vouches(reused)) == (True, False)

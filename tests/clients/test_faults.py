@@ -12,7 +12,7 @@ from tests.clients.scripted import answer, scripted
 from workers.exceptions import Fault, Permanent, Refused, Transient, Unavailable
 from workers.http import post
 from workers.http.client import LARGEST_ANSWER
-from workers.http.faults import retry_after
+from workers.http.faults import fault_of_status, own_statuses, retry_after
 
 
 @pytest.mark.fault("F24")
@@ -22,10 +22,9 @@ from workers.http.faults import retry_after
         (300, Unavailable),
         (302, Unavailable),
         (400, Permanent),
-        (401, Permanent),
         (402, Refused),
-        (403, Permanent),
         (404, Permanent),
+        (405, Permanent),
         (408, Transient),
         (409, Transient),
         (410, Permanent),
@@ -51,6 +50,47 @@ def test_a_status_decides_the_kind_of_fault(status: int, kind: type[Fault]) -> N
     assert caught.value.message == f"POST /x: answered {status}"
     # Whether it is proof is for the agent to say.
     assert (caught.value.no_effect, caught.value.status) == (False, status)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code", "says"),
+    [
+        (401, b"{}", "credentials_refused", "answered 401: look at our credentials"),
+        (403, b"", "credentials_refused", "answered 403: look at our credentials"),
+        (407, b"<html>", "credentials_refused", "answered 407: look at our credentials"),
+        (423, b"{}", "credentials_refused", "answered 423: look at our credentials"),
+        (421, b"{}", "address_wrong", "answered 421: look at the address"),
+        (404, b"<html>", "address_wrong", "answered 404: look at the address"),
+        (405, b"", "address_wrong", "answered 405: look at the address"),
+        (
+            401,
+            b'{"error": "key_expired"}',
+            "credentials_refused",
+            "answered 401 (key_expired): look at our credentials",
+        ),
+    ],
+)
+def test_a_refusal_of_us_is_unavailable_and_not_tried_again_at_once(
+    status: int, body: bytes, code: str, says: str
+) -> None:
+    with scripted([answer(f"{status} X", body)]) as server, pytest.raises(Unavailable) as caught:
+        post(server.url + "/x", json={}, key="k1", remaining=seconds(5))
+
+    assert (caught.value.code, caught.value.message) == (code, f"POST /x: {says}")
+    assert (caught.value.no_effect, caught.value.status) == (False, status)
+    assert caught.value.tries == 1
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 407])
+def test_a_status_that_the_agent_declares_is_the_services_own_word(status: int) -> None:
+    with (
+        scripted([answer(f"{status} X", b"<html>")]) as server,
+        own_statuses(frozenset({status})),
+        pytest.raises(Permanent) as caught,
+    ):
+        post(server.url + "/x", json={}, key="k1", remaining=seconds(5))
+
+    assert (caught.value.code, caught.value.status) == (f"http_{status}", status)
 
 
 def test_what_was_never_sent_had_no_effect() -> None:
@@ -79,7 +119,7 @@ def test_a_try_before_is_not_forgotten() -> None:
         pytest.param([answer("200 OK", b'{"a": 1}')[:-3]], "connection_lost", id="cut body"),
         pytest.param([b"SSH-2.0-server\r\n\r\n"], "connection_lost", id="not HTTP"),
         pytest.param([answer("200 OK", b"<html>")], "unreadable_answer", id="HTML"),
-        pytest.param([answer("200 OK", b"")], "unreadable_answer", id="nothing"),
+        pytest.param([answer("200 OK", b"\x1f\x8b")], "unreadable_answer", id="packed and cut"),
         pytest.param([answer("200 OK", b"[1]")], "unreadable_answer", id="list"),
         pytest.param([answer("200 OK", b"[" * 99_999)], "unreadable_answer", id="deep"),
         pytest.param([answer("200 OK", b'{"a": NaN}')], "unreadable_answer", id="NaN"),
@@ -233,3 +273,19 @@ def test_retry_after_may_be_a_date_to_come() -> None:
 
     assert wait is not None
     assert 80 < wait <= 90
+
+
+@pytest.mark.parametrize(
+    ("says_when", "message"),
+    [
+        ("7", "answered 429"),
+        ("3600", "answered 429"),
+        ("86400", "answered 429 and asks to wait 24 h, asked each hour"),
+        ("9" * 400, "answered 429 and asks to wait 277778 h, asked each hour"),
+    ],
+)
+def test_a_wait_that_is_cut_is_named(says_when: str, message: str) -> None:
+    fault = fault_of_status("POST /x", 429, {"Retry-After": says_when}, None)
+    assert str(fault.message).endswith(message)
+    assert fault.retry_after is not None
+    assert fault.retry_after <= 3600

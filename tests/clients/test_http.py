@@ -1,9 +1,9 @@
 """One POST: what is sent, what comes back, and what never happens."""
 
+import gzip
 import json
 import shlex
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
@@ -115,22 +115,6 @@ def test_untrusted_certificate_is_refused(tmp_path: Path) -> None:
     assert server.requests == []
 
 
-def test_calls_share_a_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    connected: list[object] = []
-    create = socket.create_connection
-    monkeypatch.setattr(
-        socket, "create_connection", lambda *a, **k: connected.append(a) or create(*a, **k)
-    )
-
-    with Sandbox(tmp_path / "store") as sandbox:
-        for n in (1, 2, 3):
-            post(
-                sandbox.url + "/billing/issue", json={"order": n}, key=f"k{n}", remaining=seconds(5)
-            )
-
-    assert len(connected) == 1
-
-
 def test_a_service_that_came_back_is_reached_on_a_new_connection(tmp_path: Path) -> None:
     with Sandbox(tmp_path / "store") as sandbox:
         port = int(sandbox.url.rpartition(":")[2])
@@ -195,6 +179,7 @@ def test_three_tries_are_the_most_and_are_reported() -> None:
     [
         pytest.param("503 Busy", {}, 0.9, Unavailable, id="little time left"),
         pytest.param("503 Busy", {"Retry_After": "1"}, 60, Unavailable, id="told when to return"),
+        pytest.param("503 Busy", {"Retry_After": "1.5"}, 60, Unavailable, id="told unreadably"),
         pytest.param("500 Oops", {}, 60, Transient, id="outcome unknown"),
         pytest.param("402 No", {}, 60, Refused, id="refused"),
     ],
@@ -238,9 +223,30 @@ def test_our_key_and_encoding_are_not_replaced() -> None:
     assert not any(line.startswith(b"content-type") for line in lines)
 
 
-def test_an_answer_without_a_body_is_an_empty_one() -> None:
-    with scripted([answer("204 No Content", b"")]) as server:
-        assert post(server.url + "/x", method="DELETE", json={}, **CALL) == Answer(204, {}, 1)
+@pytest.mark.parametrize(
+    ("status", "body", "headers"),
+    [
+        pytest.param(204, b"", {}, id="204"),
+        pytest.param(200, b"", {}, id="200"),
+        pytest.param(201, b"\r\n", {}, id="a line"),
+        pytest.param(202, gzip.compress(b""), {"Content_Encoding": "gzip"}, id="nothing, packed"),
+    ],
+)
+def test_success_without_a_body_is_an_empty_answer(
+    status: int, body: bytes, headers: dict[str, str]
+) -> None:
+    with scripted([answer(f"{status} Fine", body, **headers)]) as server:
+        answered = post(server.url + "/x", method="DELETE", json={}, **CALL)
+
+    assert answered == Answer(status, {}, 1)
+
+
+@pytest.mark.parametrize("body", [b"OK", b"[1]", b"<html>", b"\x1f\x8b"], ids=repr)
+def test_success_in_another_form_is_one_for_an_agent_that_needs_no_body(body: bytes) -> None:
+    with scripted([answer("200 OK", body)]) as server:
+        answered = post(server.url + "/x", json={}, needs_body=False, **CALL)
+
+    assert answered == Answer(200, {}, 1)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from django.core import mail
 from django.test import override_settings
 
 from orders.agents import confirmation
+from workers.definitions import registry
 from workers.definitions.agent import Call, Deadline
-from workers.exceptions import Fault, Permanent, Unavailable
+from workers.exceptions import DeadlinePassed, Fault, Permanent, Unavailable
 
 ORDER = {
     "number": 1,
@@ -20,7 +21,8 @@ ORDER = {
     "customer": {"name": "Ada", "email": "ada@example.org", "address": "1 Mill Lane"},
     "lines": [],
 }
-CALL = Call("Order 1", "send_confirmation", "key", 1, ORDER, Deadline(30))
+#: It has time until the last test has run.
+CALL = Call("Order 1", "send_confirmation", "key", 1, ORDER, Deadline(86_400))
 LAST = replace(CALL, attempt=confirmation.MOST_DEFERRALS)
 
 
@@ -107,6 +109,26 @@ def test_a_connection_that_breaks_leaves_the_outcome_unknown(
         confirmation.SendConfirmation().run(CALL)
 
 
+def test_nothing_is_handed_over_once_the_time_is_over(server: Mock) -> None:
+    """Its step has expired, and done again it would be mailed twice."""
+    deadline = Deadline(6)
+    server.open.side_effect = lambda: setattr(deadline, "_end", 0.0)
+
+    with pytest.raises(DeadlinePassed):
+        confirmation.SendConfirmation().run(replace(CALL, deadline=deadline))
+
+    server.send_messages.assert_not_called()
+    server.close.assert_called_once()
+
+
+def test_the_mail_server_has_no_longer_than_the_call(server: Mock) -> None:
+    confirmation.SendConfirmation().run(replace(CALL, deadline=Deadline(6)))
+
+    (limit,) = server.connection.sock.settimeout.call_args.args
+    assert 4 < limit < 5.5
+    assert 4 < server.timeout < 5.5
+
+
 def test_a_mail_that_was_taken_is_sent_however_the_connection_ends(server: Mock) -> None:
     server.close.side_effect = smtplib.SMTPServerDisconnected("closed")
     assert confirmation.SendConfirmation().run(CALL) == {"mailed": True}
@@ -115,3 +137,28 @@ def test_a_mail_that_was_taken_is_sent_however_the_connection_ends(server: Mock)
 def test_the_customer_is_mailed() -> None:
     assert confirmation.SendConfirmation().run(CALL) == {"mailed": True}
     assert [message.to for message in mail.outbox] == [["ada@example.org"]]
+
+
+@pytest.mark.parametrize(
+    ("results", "words"),
+    [
+        ({"charge_payment": {}, "book_shipment": {}}, "Your order 1 at Lantern & Loom is paid and"),
+        ({"charge_payment": {}}, "Your order 1 at Lantern & Loom is paid:"),
+        ({"book_shipment": {}}, "thank you for your order 1 at Lantern & Loom:"),
+        ({}, "thank you for your order 1 at Lantern & Loom:"),
+    ],
+)
+@pytest.mark.parametrize("version", [1, 2])
+def test_mail_calls_an_order_paid_and_shipped_only_if_those_steps_were_done(
+    version: int, results: dict[str, dict[str, str]], words: str
+) -> None:
+    spec = registry.workflow("fulfilment", version).step("send_confirmation")
+
+    confirmation.SendConfirmation().run(replace(CALL, payload=spec.request(ORDER, results)))
+
+    body = mail.outbox[0].body
+    assert words in body
+    assert ("is paid" in body, "on its way" in body) == (
+        "charge_payment" in results,
+        len(results) == 2,
+    )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.concurrency.racing import meeting_before_the_write, race
-from tests.concurrency.test_races import start, without_where
+from tests.concurrency.test_races import without_where
 from tests.integration.conftest import NOW, only
 from workers.client import callbacks, operations
 from workers.client.submission import submit
@@ -19,11 +19,13 @@ from workers.models import Hold, Journal, Process
 from workers.operate import invariants
 from workers.protocol.messages import Reply
 from workers.rules.external_answers import Outcome
+from workers.rules.rate_limit import Bucket
 from workers.store.claims import claim_steps
 from workers.store.expire import expire_claims
 from workers.store.flow import flow_settings, holds
 from workers.store.settle import settle_replies
 from workers.supervisor import beat_schedule
+from workers.testing.agent_processes import room as anywhere
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TOY = {"toy.alpha", "toy.beta", "toy.gamma", "toy.quiet"}
@@ -39,13 +41,11 @@ def flow_rows(transactional_db: None) -> None:
 def waiting() -> Process:
     """A process whose only other step is done and whose second waits for a callback."""
     process = submit("toy_event", subject="Toy 1", input={}, now=NOW)
-    (work,) = claim_steps.claim_due(TOY, "scheduler", NOW)
-    start([work])
+    (work,) = claim_steps.claim_due(TOY, anywhere(), NOW)
     done = settle_replies.settle(
-        [Reply(work.step_id, work.claim_id, 1, result={})], "scheduler", NOW
+        [Reply(work.step_id, work.claim_id, 1, result={})], "agent", NOW, own_room=anywhere()
     )
     (arrives,) = done.claims
-    start([arrives])
     deferral = Reply(arrives.step_id, arrives.claim_id, 1, deferral=DEFERRAL)
     settle_replies.settle([deferral], "scheduler", NOW)
     return process
@@ -101,13 +101,11 @@ def test_an_answer_and_the_deadline_meet(waiting: Process, monkeypatch: pytest.M
 
 def test_an_early_answer_and_the_deferral_meet(monkeypatch: pytest.MonkeyPatch) -> None:
     process = submit("toy_event", subject="Toy 1", input={}, now=NOW)
-    (work,) = claim_steps.claim_due(TOY, "scheduler", NOW)
-    start([work])
+    (work,) = claim_steps.claim_due(TOY, anywhere(), NOW)
     done = settle_replies.settle(
-        [Reply(work.step_id, work.claim_id, 1, result={})], "scheduler", NOW
+        [Reply(work.step_id, work.claim_id, 1, result={})], "agent", NOW, own_room=anywhere()
     )
     (arrives,) = done.claims
-    start([arrives])
     deferral = Reply(arrives.step_id, arrives.claim_id, 1, deferral=DEFERRAL)
 
     with meeting_before_the_write(monkeypatch, 2):
@@ -157,7 +155,7 @@ def test_a_pause_and_a_claim_meet(monkeypatch: pytest.MonkeyPatch) -> None:
     with meeting_before_the_write(monkeypatch, 2):
         results = race(
             [
-                lambda: claim_steps.claim_due(TOY, "scheduler", NOW),
+                lambda: claim_steps.claim_due(TOY, anywhere(), NOW),
                 lambda: operations.pause(process.pk, actor="x", reason="", now=NOW),
             ]
         )
@@ -175,12 +173,12 @@ def test_of_two_holds_one_holds() -> None:
     assert Hold.objects.count() == 1
 
 
-def test_a_rate_is_spent_once_by_two_schedulers() -> None:
+def test_a_rate_is_spent_once_by_all_processes() -> None:
     flow_settings.set_flow("toy.alpha", {"rate_per_second": 20}, actor="x", reason="", now=NOW)
     for n in range(20):
         submit("toy_line", subject=f"Toy {n}", input={}, now=NOW)
-    results = race([lambda: claim_steps.claim_due({"toy.alpha"}, "a", NOW)] * 4)
+    results = race([lambda: claim_steps.claim_due({"toy.alpha"}, anywhere(), NOW)] * 4)
 
     assert errors(results) == []
-    # A tenth of a second's worth, together.
-    assert sum(len(taken) for taken in results) == 2
+    # All that a full bucket holds, together.
+    assert sum(len(taken) for taken in results) == int(Bucket(20).at_once) == 1

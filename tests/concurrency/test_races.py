@@ -6,8 +6,8 @@ Each guard is also taken away once, to show that its race would be seen.
 import threading
 from collections import Counter
 from datetime import timedelta
+from functools import partial
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections, transaction
@@ -21,12 +21,13 @@ from workers.definitions import registry
 from workers.definitions.agent import Call, Deadline
 from workers.models import Journal, Process, Step
 from workers.protocol.messages import Reply
-from workers.store.claims import claim_steps, unstarted
+from workers.store.claims import claim_steps, release
 from workers.store.db import bulk_update, dialect
 from workers.store.expire import expire_claims
 from workers.store.locked import load, save
 from workers.store.settle import filed_replies, settle_replies
 from workers.supervisor import beat_schedule
+from workers.testing.agent_processes import room as anywhere
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,14 +43,9 @@ def submit_some(count: int, workflow: str = "toy_line") -> list[Process]:
     return [submit(workflow, subject=f"Toy {n}", input={}, now=NOW) for n in range(count)]
 
 
-def start(found: list[claim_steps.Claim]) -> set[int]:
-    wanted = [(c.step_id, c.claim_id) for c in found]
-    return claim_steps.start(wanted, timeout_seconds=30, worker="agent", delivery=uuid4(), now=NOW)
-
-
-def claim_until_none(worker: str) -> list[claim_steps.Claim]:
+def claim_until_none() -> list[claim_steps.Claim]:
     found: list[claim_steps.Claim] = []
-    while taken := claim_steps.claim_due(TOY, worker, NOW):
+    while taken := claim_steps.claim_due(TOY, anywhere(), NOW):
         found += taken
     return found
 
@@ -68,11 +64,11 @@ def without_where(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.fault("F18")
-def test_two_schedulers_never_claim_the_same_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_never_claim_the_same_step(monkeypatch: pytest.MonkeyPatch) -> None:
     submit_some(20)
 
     with meeting_before_the_write(monkeypatch, 2):
-        results = race([lambda: claim_until_none("a"), lambda: claim_until_none("b")])
+        results = race([claim_until_none] * 2)
 
     assert [result for result in results if isinstance(result, Exception)] == []
     counts = Counter(claim.step_id for result in results for claim in result)
@@ -86,14 +82,14 @@ def test_without_its_guards_a_step_would_be_claimed_twice(monkeypatch: pytest.Mo
     without_where(monkeypatch)
 
     with meeting_before_the_write(monkeypatch, 2):
-        results = race([lambda: claim_steps.claim_due(TOY, "a", NOW)] * 2)
+        results = race([lambda: claim_steps.claim_due(TOY, anywhere(), NOW)] * 2)
 
     # The journal's own constraint is the last to hold.
     assert any(isinstance(result, Exception) for result in results) or sum(map(len, results)) == 2
 
 
 @pytest.mark.sqlite
-def test_without_immediate_transactions_schedulers_would_meet_locks(
+def test_without_immediate_transactions_processes_would_meet_locks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     submit_some(20)
@@ -101,7 +97,7 @@ def test_without_immediate_transactions_schedulers_would_meet_locks(
     monkeypatch.setitem(options, "transaction_mode", None)
 
     with meeting_before_the_write(monkeypatch, 2):
-        results = race([lambda: claim_until_none("a"), lambda: claim_until_none("b")])
+        results = race([claim_until_none] * 2)
 
     assert any(isinstance(result, OperationalError) for result in results)
 
@@ -111,7 +107,7 @@ def test_two_supervisors_never_expire_the_same_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     submit_some(10)
-    start(claim_steps.claim_due(TOY, "scheduler", NOW))
+    claim_steps.claim_due(TOY, anywhere(), NOW)
     after = NOW + timedelta(seconds=40)
 
     with meeting_before_the_write(monkeypatch, 2):
@@ -128,7 +124,7 @@ def test_two_supervisors_never_expire_the_same_step(
 @pytest.mark.postgresql
 def test_without_its_guards_a_step_would_be_expired_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     submit_some(1)
-    start(claim_steps.claim_due(TOY, "scheduler", NOW))
+    claim_steps.claim_due(TOY, anywhere(), NOW)
     without_where(monkeypatch)
     after = NOW + timedelta(seconds=40)
 
@@ -143,11 +139,9 @@ def test_without_its_guards_a_step_would_be_expired_twice(monkeypatch: pytest.Mo
 
 def two_branches_about_to_finish() -> tuple[Process, list[Reply]]:
     (process,) = submit_some(1, "toy_diamond")
-    found = claim_steps.claim_due(TOY, "scheduler", NOW)
-    start(found)
+    found = claim_steps.claim_due(TOY, anywhere(), NOW)
     top = Reply(found[0].step_id, found[0].claim_id, 1, result={})
-    branches = settle_replies.settle([top], "scheduler", NOW).claims
-    start(branches)
+    branches = settle_replies.settle([top], "a", NOW, own_room=anywhere()).claims
     return process, [Reply(c.step_id, c.claim_id, 1, result={}) for c in branches]
 
 
@@ -159,8 +153,8 @@ def test_two_branches_that_finish_at_once_do_not_lose_their_join(
     with meeting_before_the_write(monkeypatch, 2):
         results = race(
             [
-                lambda: settle_replies.settle([left], "a", NOW),
-                lambda: settle_replies.settle([right], "b", NOW),
+                lambda: settle_replies.settle([left], "a", NOW, own_room=anywhere()),
+                lambda: settle_replies.settle([right], "b", NOW, own_room=anywhere()),
             ]
         )
 
@@ -180,8 +174,8 @@ def test_without_the_process_lock_the_join_would_be_lost(monkeypatch: pytest.Mon
     with meeting_before_the_write(monkeypatch, 2):
         results = race(
             [
-                lambda: settle_replies.settle([left], "a", NOW),
-                lambda: settle_replies.settle([right], "b", NOW),
+                lambda: settle_replies.settle([left], "a", NOW, own_room=anywhere()),
+                lambda: settle_replies.settle([right], "b", NOW, own_room=anywhere()),
             ]
         )
 
@@ -194,8 +188,7 @@ def test_a_late_reply_and_an_expiry_have_one_winner(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (process,) = submit_some(1)
-    found = claim_steps.claim_due(TOY, "scheduler", NOW)
-    start(found)
+    found = claim_steps.claim_due(TOY, anywhere(), NOW)
     reply = Reply(found[0].step_id, found[0].claim_id, 1, result={})
     after = NOW + timedelta(seconds=40)
 
@@ -218,8 +211,7 @@ def test_a_reply_that_is_filed_in_the_middle_of_a_sweep_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (process,) = submit_some(1)
-    (work,) = claim_steps.claim_due(TOY, "scheduler", NOW)
-    start([work])
+    (work,) = claim_steps.claim_due(TOY, anywhere(), NOW)
     reply = Reply(work.step_id, work.claim_id, 1, result={"n": 1})
     filed: list[bool] = []
     real = load.write_part
@@ -240,64 +232,27 @@ def test_a_reply_that_is_filed_in_the_middle_of_a_sweep_is_kept(
     assert step.reply == reply.to_wire()
 
 
-def test_a_start_and_a_release_have_one_winner(monkeypatch: pytest.MonkeyPatch) -> None:
-    (process,) = submit_some(1)
-    found = claim_steps.claim_due(TOY, "scheduler", NOW)
-
-    with meeting_before_the_write(monkeypatch, 2, seconds=1) as meet:
-
-        def start_once_it_has_read() -> set[int]:
-            meet()
-            return start(found)
-
-        started, handed_back = race(
-            [
-                start_once_it_has_read,
-                lambda: unstarted.release(found, "scheduler", "refused", NOW),
-            ]
-        )
-
-    assert len(started) + handed_back == 1
-    assert only(process, "one").state == ("processing" if started else "pending")
-
-
 @pytest.mark.postgresql
-def test_a_verb_looks_again_when_an_agent_starts_between_its_look_and_its_write(
+def test_a_verb_looks_again_when_an_agent_files_between_its_look_and_its_write(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (process,) = submit_some(1)
-    found = claim_steps.claim_due(TOY, "scheduler", NOW)
+    (work,) = claim_steps.claim_due(TOY, anywhere(), NOW)
+    reply = Reply(work.step_id, work.claim_id, 1, result={"n": 1})
     read, looks = load.lock, []
 
-    def look_then_start(*args: Any, **kwargs: Any) -> Any:
+    def look_then_file(*args: Any, **kwargs: Any) -> Any:
         processes = read(*args, **kwargs)
-        if not looks:
-            # Elsewhere, and committed: agents start claims without the process lock.
-            looks.append(race([lambda: start(found)]))
-        else:
-            looks.append(None)
+        # Elsewhere, and committed: agents file replies without the process lock.
+        file = partial(filed_replies.file, reply, "agent", NOW)
+        looks.append(None if looks else race([file]))
         return processes
 
-    monkeypatch.setattr(load, "lock", look_then_start)
+    monkeypatch.setattr(load, "lock", look_then_file)
 
-    assert unstarted.release(found, "scheduler", "refused", NOW) == 0
-    assert looks == [[{found[0].step_id}], None]
-    assert only(process, "one").state == "processing"
-
-
-@pytest.mark.postgresql
-def test_claim_of_locked_process_is_not_sent_again() -> None:
-    submit_some(1)
-    (claimed,) = claim_steps.claim_due(TOY, "scheduler", NOW)
-    later = NOW + timedelta(hours=1)
-
-    with transaction.atomic():
-        # Its reply is being applied, say: the claim is about to end.
-        load.lock([claimed.process_id], later)
-        meanwhile = race([lambda: unstarted.lost("another", later)])
-
-    assert meanwhile == [[]]
-    assert [one.claim_id for one in unstarted.lost("another", later)] == [claimed.claim_id]
+    assert release.release_unfinished(anywhere().worker, "supervisor", now=NOW) == 0
+    assert looks == [[True], None]
+    assert only(process, "one").reply == reply.to_wire()
 
 
 @pytest.mark.fault("F5")
@@ -313,7 +268,8 @@ def test_twins_of_one_submission_key_are_one_order() -> None:
     assert [result for result in results if isinstance(result, Exception)] == []
     assert sorted(created for _, created in results) == [False] * 7 + [True]
     assert (Order.objects.count(), OrderLine.objects.count()) == (1, 1)
-    assert (Process.objects.count(), Step.objects.count()) == (1, 6)
+    # With the notice to the buyer: a process of one step.
+    assert (Process.objects.count(), Step.objects.count()) == (2, 7)
 
 
 @pytest.mark.postgresql

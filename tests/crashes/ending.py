@@ -6,14 +6,12 @@ from unittest.mock import patch
 
 from django.contrib.sessions.models import Session
 from django.utils import timezone
-from kombu import Connection
 
 from orders import dead_letters
 from orders.consumer.message import Message
 from orders.models import DeadLetter
 from tests.crashes.scenario import Scenario, assert_ended, does, nothing, submit_once
 from tests.toyflow import agents as toy
-from workers import tasks
 from workers.agent import graceful_shutdown
 from workers.client.submission import submit
 from workers.models import (
@@ -34,7 +32,6 @@ from workers.store.db import dialect
 from workers.store.flow import holds
 from workers.supervisor import beat_schedule
 from workers.testing import Aftermath, Clock, Wire, WorkerDied
-from workers.wire import dispatch, queue_drain
 
 RUN = "0a1b2c3d"
 
@@ -77,45 +74,6 @@ def _paid_at_the_second_attempt(after: Aftermath) -> None:
     assert_ended(after, "processed", {"pay": 1}, pay="processed")
     assert Step.objects.get().failure_count <= 1 + (after.crash is not None)
     after.assert_same_journal(may_lack={"expired", "claimed"})
-
-
-def _take_siblings(wire: Wire, clock: Clock) -> None:
-    """Settle replies that a task takes from its own queue, until nothing is left."""
-    with Connection("memory://") as broker:
-        channel = broker.channel()
-        for _ in range(4):
-            _deliver_the_rest(wire)
-            replies = wire.of(dispatch.SETTLE)
-            if not replies:
-                break
-            queue = broker.SimpleQueue(dispatch.REPLY_QUEUE, channel=channel)
-            for message in replies:
-                wire.messages.remove(message)
-                # The broker keeps it until it is acknowledged.
-                wire.unacknowledged.append(message)
-                headers = {"task": dispatch.SETTLE}
-                queue.put([message.body, {}, {}], serializer="json", headers=headers)
-            # Somebody else's, which is none of this task's business.
-            queue.put([[], {}, {}], serializer="json", headers={"task": "test.other"})
-            with (
-                patch.object(queue_drain._channel, "get", return_value=channel),
-                queue_drain.waiting(dispatch.REPLY_QUEUE, dispatch.SETTLE, 200) as take,
-            ):
-                tasks.settle_now(*(body for (body,) in take()))
-            wire.unacknowledged.clear()
-            assert queue.clear() == 1
-    wire.run_until_settled(clock)
-
-
-def _deliver_the_rest(wire: Wire) -> None:
-    """Deliver everything but replies."""
-    while others := [one for one in wire.messages if one.task != dispatch.SETTLE]:
-        wire.deliver(others[0])
-
-
-def _both_done(after: Aftermath) -> None:
-    assert_ended(after, "processed", {"a": 1, "b": 1}, a="processed", b="processed")
-    after.assert_same_journal()
 
 
 def _old_rows(wire: Wire) -> None:
@@ -201,17 +159,6 @@ SCENARIOS = [
         _paid_at_the_second_attempt,
         run=_kill,
         brief=("dead_workers.note",),
-    ),
-    Scenario(
-        "siblings",
-        submit_once("toy_parallel"),
-        _both_done,
-        run=_take_siblings,
-        brief=(
-            "queue_drain.ack",
-            "queue_drain.return",
-            "settle_replies.settle",
-        ),
     ),
     Scenario("prune", lambda: None, _pruned, prepare=_old_rows, run=_prune),
     Scenario(

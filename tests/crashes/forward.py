@@ -36,7 +36,7 @@ def _all_done(after: Aftermath) -> None:
 
 
 def _mailed_once(after: Aftermath) -> None:
-    # A start asks for its claim: the message that comes again sends no second mail.
+    # A wake-up that comes again finds it started, and sends no second mail.
     mail = Step.objects.get().state
     sent = services().count()["mail"]
     assert (mail, sent) in [("processed", 1), ("skipped", 1), ("skipped", 0)]
@@ -82,7 +82,7 @@ def _all_undone(after: Aftermath) -> None:
 SCENARIOS = [
     Scenario("forward", submit_once("toy_whole", sinks=TOLD), _all_done),
     Scenario(
-        "mail", submit_once("toy_mail"), _mailed_once, brief=("claim_steps.start", "runner.run")
+        "mail", submit_once("toy_mail"), _mailed_once, brief=("claim_steps.claim_due", "runner.run")
     ),
     Scenario(
         "heard",

@@ -1,9 +1,11 @@
 """Crashes on top of trouble: lost and refused messages, outages, deadlines, an answer overdue."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 from unittest.mock import patch
+from uuid import uuid4
 
 from django.db import OperationalError
 
@@ -16,19 +18,19 @@ from tests.crashes.scenario import (
     submit_once,
 )
 from tests.toyflow import agents as toy
-from workers import supervisor
-from workers.agent import shift
+from workers import scheduler, supervisor
 from workers.client import callbacks
 from workers.definitions.agent import Deferred
-from workers.exceptions import Unavailable
+from workers.exceptions import BadToken, Unavailable
 from workers.models import Journal, LiveStep, Step
 from workers.protocol import callback_tokens
-from workers.protocol.messages import Bundle
+from workers.protocol.messages import Reply
 from workers.store.db import dialect
 from workers.store.expire import expire_claims
 from workers.store.flow import flow_settings
+from workers.store.locked import load
 from workers.testing import Aftermath, Clock, Sent, Wire, delays, drops, passes, refuses
-from workers.testing import wire as delivery
+from workers.testing.agent_processes import CALL, REPLY
 from workers.wire import dispatch
 
 Carry = Callable[[Wire, Sent], None]
@@ -83,7 +85,7 @@ def _outage(wire: Wire, clock: Clock) -> None:
 
 def _until_idle_without_the_first_reply(wire: Wire) -> None:
     def carry(wire: Wire, message: Sent) -> None:
-        is_lost = message.task == dispatch.SETTLE and happens_once("a reply is lost")
+        is_lost = message.task == REPLY and happens_once("a reply is lost")
         (drops if is_lost else passes)(wire, message)
 
     wire.carry = carry
@@ -93,9 +95,22 @@ def _until_idle_without_the_first_reply(wire: Wire) -> None:
 def _failing_sweep(wire: Wire, clock: Clock) -> None:
     """Settle after a sweep that the database has cut off."""
     away = OperationalError("the connection is closed")
-    with patch.object(expire_claims, "expire", side_effect=away), suppress(OperationalError):
+    with patch.object(expire_claims, "look", side_effect=away), suppress(OperationalError):
         supervisor.sweep()
     wire.run_until_settled(clock)
+
+
+def _unreadable(wire: Wire, clock: Clock) -> None:
+    """Settle after a claim could not read its process, neither with others nor alone."""
+    real = load.lock
+
+    def lock(*given: Any, **options: Any) -> Any:
+        if happens_once("a row is unreadable") or happens_once("and so it is alone"):
+            raise KeyError("agent")
+        return real(*given, **options)
+
+    with patch.object(load, "lock", lock):
+        wire.run_until_settled(clock)
 
 
 def _not_found(wire: Wire, clock: Clock) -> None:
@@ -105,6 +120,20 @@ def _not_found(wire: Wire, clock: Clock) -> None:
     # A poll that dies before it has mended them leaves that to the next one.
     for _ in range(2):
         wire.run_for(clock, seconds=10)
+    wire.run_until_settled(clock)
+
+
+def _of_before(wire: Wire, clock: Clock) -> None:
+    """Settle after code of the release before has claimed a step that nobody starts."""
+    if happens_once("a claim of the release before"):
+        wire.deliver_all(dispatch.TAKE)
+        wire.drop_all()
+        Step.objects.filter(state="processing").update(
+            started_at=None, complete_by=None, delivery=None, may_have_effect=False
+        )
+    # A poll that dies before it has released it leaves that to the next one.
+    for _ in range(2):
+        wire.run_for(clock, seconds=70)
     wire.run_until_settled(clock)
 
 
@@ -144,6 +173,9 @@ def _answered(wire: Wire, clock: Clock) -> None:
     token = callback_tokens.make(step.idempotency_key)
     callbacks.progress(token, {"done": "half"})
     callbacks.complete(token, {"paid": True})
+    with suppress(BadToken):
+        # Its process has been pruned.
+        callbacks.complete(callback_tokens.make(f"{uuid4().hex}:0:1"), {"paid": True})
     wire.run_until_settled(clock)
 
 
@@ -154,10 +186,16 @@ def _answered_once(after: Aftermath) -> None:
     after.assert_same_journal()
 
 
-def _goes_on(wire: Wire, clock: Clock) -> None:
-    """Settle, by workers that take what they have room for, as Celery's do."""
-    going_on = {dispatch.RUN_BUNDLE: lambda body: shift.run(Bundle.from_wire(body))}
-    with patch.dict(delivery._TASKS, going_on):
+def _filing(wire: Wire, clock: Clock) -> None:
+    """Settle after processes could not apply their answers."""
+    real = scheduler.settle
+
+    def settle(batch: Sequence[Reply], **options: Any) -> Any:
+        if not options.get("filed") and happens_once("answers are not applied"):
+            raise KeyError("answer")
+        return real(batch, **options)
+
+    with patch.object(scheduler, "settle", settle):
         wire.run_until_settled(clock)
 
 
@@ -168,66 +206,60 @@ def _rated(wire: Wire) -> None:
 
 SCENARIOS = [
     Scenario(
-        "taken where it is called",
-        submit_once("toy_line"),
-        _line_done,
-        run=_goes_on,
-        brief=("settle_replies.settle", "claim_steps.start"),
-    ),
-    Scenario(
         "rated",
         submit_once("toy_line"),
         _line_done,
         prepare=_rated,
-        brief=("spend_rate.spend",),
+        brief=("claim_steps.claim_due", "settle_replies.settle"),
     ),
     Scenario(
         "reply late",
         submit_once("toy_line"),
         _late_is_stale,
-        run=_first((dispatch.SETTLE, delays(40))),
+        run=_first((REPLY, delays(40))),
         brief=("settle_replies.settle", "expire_claims.expire"),
     ),
     Scenario(
         "reply lost",
         submit_once("toy_line"),
         _line_done,
-        run=_first((dispatch.SETTLE, drops)),
+        run=_first((REPLY, drops)),
         brief=(
             "expire_claims.expire",
             "runner.run",
-            "claim_steps.start",
+            "claim_steps.claim_due",
             "settle_replies.settle",
             "leases.acquire",
             "leases.release",
         ),
     ),
     Scenario(
-        "request lost",
+        "calls lost",
         submit_once("toy_line"),
         _line_done,
-        run=_first((dispatch.RUN_BUNDLE, drops)),
-        brief=("unstarted.lost", "claim_steps.start", "bundle_dispatch.send"),
+        run=_first((CALL, drops)),
+        brief=("claim_steps.claim_due", "expire_claims.expire"),
     ),
     Scenario(
         "broker refuses",
         submit_once("toy_line"),
         _line_done,
-        run=_first((dispatch.RUN_BUNDLE, refuses), (dispatch.SETTLE, refuses)),
-        brief=(
-            "unstarted.release",
-            "filed_replies.file",
-            "settle_replies.advance",
-            "settle_replies.settle",
-            "bundle_dispatch.send",
-        ),
+        run=_first((dispatch.TAKE, refuses), (dispatch.TAKE, drops)),
+        brief=("dispatch.wake_up", "claim_steps.claim_due"),
+    ),
+    Scenario(
+        "not settled here",
+        submit_once("toy_line"),
+        _line_done,
+        run=_filing,
+        brief=("filed_replies.file", "settle_replies.settle"),
     ),
     Scenario(
         "service is asked",
         submit_once("toy_queried"),
         _paid_once,
         prepare=_can_be_asked,
-        run=_first((dispatch.SETTLE, drops)),
+        run=_first((REPLY, drops)),
         brief=(
             "runner.probe",
             "expire_claims.expire",
@@ -255,6 +287,20 @@ SCENARIOS = [
         ),
     ),
     Scenario(
+        "row unusable",
+        submit_once("toy_line"),
+        _line_done,
+        run=_unreadable,
+        brief=("isolation.leave", "claim_steps.claim_due"),
+    ),
+    Scenario(
+        "claimed by code of before",
+        submit_once("toy_line"),
+        _line_done,
+        run=_of_before,
+        brief=("release.unstarted",),
+    ),
+    Scenario(
         "steps not found",
         submit_once("toy_line"),
         _line_done,
@@ -280,6 +326,7 @@ SCENARIOS = [
         brief=(
             "record_answers.answer",
             "record_answers.report_progress",
+            "record_answers.tell_of_lost_rows",
             "expire_claims.escalate",
             "claim_steps.claim_due",
         ),

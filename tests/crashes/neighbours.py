@@ -21,7 +21,7 @@ def _meet() -> None:
     installation.ensure()
     neighbours._owners.told_at.clear()
     with patch.object(publisher, "publish"), patch.object(neighbours.time, "sleep"):
-        neighbours.pass_on(THEIRS, "workers.settle", [], "sas.replies", hops=0, limits={})
+        neighbours.pass_on(THEIRS, "workers.advance", [], "sas.scheduler", hops=0, limits={})
     with Connection("memory://") as connection:
         cards.exchange(connection)
 

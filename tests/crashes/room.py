@@ -5,11 +5,11 @@ from unittest.mock import patch
 from kombu import Connection
 
 from tests.crashes.scenario import Scenario, assert_ended, submit_once
-from workers import tasks
+from workers import scheduler
 from workers.store import live_workers
 from workers.store.claims import claim_steps, release
 from workers.store.claims.claim_steps import Room
-from workers.testing import Aftermath, Clock, Wire
+from workers.testing import Aftermath, Clock, Wire, agent_processes
 from workers.wire import dispatch, queue_drain
 
 
@@ -27,31 +27,36 @@ def _come_and_go(wire: Wire, clock: Clock) -> None:
 def _lose_an_answer(wire: Wire, clock: Clock) -> None:
     """Start a claim by a write whose answer is lost, and give it back."""
     here = Room("agent@test", lambda agent: 1)
-    claim_steps.claim_due({"toy.alpha"}, "scheduler", own_room=here)
+    claim_steps.claim_due({"toy.alpha"}, here)
     release.unbegun(here.delivery, set(), "agent@test")
     wire.run_until_settled(clock)
 
 
-def _take_from_the_queue(wire: Wire, clock: Clock) -> None:
-    """Take a bundle that waits in the agents' queue, behind a message of somebody else."""
-    wire.deliver_all(dispatch.ADVANCE)
+def _give_back(wire: Wire, clock: Clock) -> None:
+    """Start a claim that this process cannot call."""
+    claims = claim_steps.claim_due({"toy.alpha"}, Room("agent@test", lambda agent: 1))
+    release.uncalled(claims, "agent@test", "not known here")
+    wire.run_until_settled(clock)
+
+
+def _take_wake_ups(wire: Wire, clock: Clock) -> None:
+    """Take wake-ups that wait in the agents' queue, behind a message of somebody else."""
+    scheduler.advance()
     with Connection("memory://") as broker:
         channel = broker.channel()
         queue = broker.SimpleQueue("sas.agents", channel=channel)
         queue.put([[], {}, {}], serializer="json", headers={"task": "test.other"})
-        for message in wire.of(dispatch.RUN_BUNDLE):
+        for message in wire.of(dispatch.TAKE):
             wire.messages.remove(message)
+            # The broker keeps it until it is acknowledged.
             wire.unacknowledged.append(message)
-            headers = {"task": dispatch.RUN_BUNDLE}
+            headers = {"task": dispatch.TAKE}
             queue.put([message.body, {}, {}], serializer="json", headers=headers)
-
-        def accept(body: list[object]) -> bool:
-            tasks.run_bundle_now(*body)
-            return True
-
         with patch.object(queue_drain._channel, "get", return_value=channel):
-            queue_drain.take_one("sas.agents", {dispatch.RUN_BUNDLE: accept})
+            is_taken = queue_drain.take_one("sas.agents", {dispatch.TAKE})
         wire.unacknowledged.clear()
+        if is_taken:
+            agent_processes.take(wire, "sas.agents")
         queue.clear()
     wire.run_until_settled(clock)
 
@@ -72,10 +77,17 @@ SCENARIOS = [
         brief=("release.unbegun", "claim_steps.claim_due"),
     ),
     Scenario(
+        "not known here",
+        submit_once("toy_line"),
+        _both_steps_done,
+        run=_give_back,
+        brief=("release.uncalled",),
+    ),
+    Scenario(
         "taken from the queue",
         submit_once("toy_line"),
         _both_steps_done,
-        run=_take_from_the_queue,
-        brief=("queue_drain.take_one",),
+        run=_take_wake_ups,
+        brief=("queue_drain.take_one", "claim_steps.claim_due"),
     ),
 ]

@@ -53,10 +53,11 @@ def _place() -> None:
 def _placed(after: Aftermath) -> None:
     order = Order.objects.get()
     assert order.total == Decimal("118.00")
-    assert (OrderLine.objects.count(), Process.objects.count()) == (2, 1)
+    # With the notice to the buyer.
+    assert (OrderLine.objects.count(), Process.objects.count()) == (2, 2)
     # On PostgreSQL the number of an order that was rolled back is left out.
     assert order.process.subject == f"Order {order.number}"
-    assert Journal.objects.get().event == "submitted"
+    assert list(Journal.objects.values_list("event", flat=True)) == ["submitted"] * 2
 
 
 def _services(**other: Callable[[Call], dict[str, Any]]) -> AbstractContextManager[Any]:
@@ -80,21 +81,25 @@ def _stock() -> tuple[list[int], int]:
 def _done() -> dict[str, int]:
     found = services().count()
     del found["mishap"]
+    # Notices have tests of their own.
+    found.pop("mail", None)
     return dict(found)
 
 
 def _fulfilled(after: Aftermath) -> None:
-    assert Process.objects.get().state == "processed"
+    assert Process.objects.get(workflow="fulfilment").state == "processed"
     assert _stock() == ([98, 99], 3)
     assert Reservation.objects.count() == 2
     mail = Step.objects.get(name="send_confirmation").state
     done = _done()
     assert mail == "processed" or after.crash is not None
     # Of a mail that was cut off nobody knows: it is not sent again, and an operator is told.
-    assert Alert.objects.count() == (mail == "skipped")
+    skipped = Step.objects.filter(name__in=["send_confirmation", "mail"], state="skipped")
+    assert Alert.objects.count() == skipped.count()
     if mail == "processed":
         assert done == dict.fromkeys(_FORWARD, 1)
-        after.assert_same_journal()
+        if not skipped.exists():
+            after.assert_same_journal()
     else:
         assert done in (dict.fromkeys(_FORWARD, 1), dict.fromkeys(_FORWARD[:-1], 1))
 
@@ -115,7 +120,7 @@ def _refuse_parcels(wire: Wire, clock: Clock) -> None:
 
 
 def _undone(after: Aftermath) -> None:
-    assert Process.objects.get().state == "compensated"
+    assert Process.objects.get(workflow="fulfilment").state == "compensated"
     assert _stock() == ([100, 100], 0)
     assert Reservation.objects.count() == 2
     done = _done()
@@ -134,14 +139,14 @@ def _processed(wire: Wire) -> None:
     _place()
     with _services():
         wire.run_until_idle()
-    assert Process.objects.get().state == "processed"
+    assert Process.objects.get(workflow="fulfilment").state == "processed"
 
 
 def _send_back() -> None:
     try:
         accept_return(Order.objects.get(), actor="operator:ann")
     except ReturnRefused:
-        assert Process.objects.count() == 2
+        assert Process.objects.exclude(workflow="notice").count() == 2
 
 
 def _begun_once(after: Aftermath) -> None:
@@ -172,7 +177,7 @@ def _prune(wire: Wire, clock: Clock) -> None:
 def _gone(after: Aftermath) -> None:
     order = Order.objects.get()
     assert (order.customer_name, OrderLine.objects.count()) == ("Bob", 1)
-    assert Process.objects.get() == order.process
+    assert Process.objects.get(workflow="fulfilment") == order.process
     assert not Reservation.objects.exists()
     # What was taken out of stock stays taken.
     assert _stock() == ([98, 99], 0)
@@ -214,7 +219,6 @@ SCENARIOS = [
         brief=(
             "runner.perform_local",
             "settle_replies.settle",
-            "settle_replies.advance",
         ),
     ),
     Scenario("begin a return", _send_back, _begun_once, prepare=_processed, run=nothing),

@@ -94,9 +94,7 @@ def test_failing_counts_open_orders_that_try_again(cohort: Cohort) -> None:
 
 def test_an_agent_is_calling_once_it_has_started(cohort: Cohort) -> None:
     process = order().process
-    step = StepFactory(process=process, claimed=True, agent="payment.charge")
     assert not cohort.is_calling("payment.charge")
-    step.delete()
     StepFactory(process=process, started=True, agent="payment.charge")
     assert cohort.is_calling("payment.charge")
     assert not cohort.is_calling("billing.issue")

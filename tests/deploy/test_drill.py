@@ -219,7 +219,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
     with own_postgres_database() as database, own_rabbitmq_vhost() as broker:
         given = {**example, "DJANGO_DEBUG": "off", "DATABASE_URL": database, "BROKER_URL": broker}
         # What tests set to be quick is as it ships again: empty is the default.
-        quick = ("STEP_TIMEOUT_SECONDS", "BACKOFF_CAP_SECONDS", "DISPATCH_ALLOWANCE_SECONDS")
+        quick = ("STEP_TIMEOUT_SECONDS", "BACKOFF_CAP_SECONDS")
         given |= {"DJANGO_LOOPBACK_ONLY": "", **{f"SAS_{name}": "" for name in quick}}
         with System(tmp_path, **given) as system:
             shop = Shop(system)

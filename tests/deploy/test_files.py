@@ -6,8 +6,10 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -20,6 +22,11 @@ UNITS = sorted((ROOT / "deploy/systemd").glob("*.service"))
 MANIFESTS = sorted((ROOT / "deploy/kubernetes").glob("*.yaml"))
 #: A folder of the image, and in its place that of these tests.
 PYTHON = "/opt/shop/bin/python"
+MARK = "/tmp/alive"
+#: The probe of what has no port.
+ALIVE = ["sh", "-c", f"find {MARK} -newermt '20 seconds ago' | grep -q ."]
+PROBES = ("startup", "readiness", "liveness")
+NAMESPACE = "kubernetes.io/metadata.name"
 
 
 def processes() -> set[str]:
@@ -47,12 +54,15 @@ def manifests() -> list[dict[str, Any]]:
     return found
 
 
+def deployments() -> list[dict[str, Any]]:
+    return [one for one in manifests() if one["kind"] == "Deployment"]
+
+
 def containers() -> dict[str, dict[str, Any]]:
     """Return the container of each deployment by its name."""
-    deployments = [one for one in manifests() if one["kind"] == "Deployment"]
     return {
         one["metadata"]["name"]: one["spec"]["template"]["spec"]["containers"][0]
-        for one in deployments
+        for one in deployments()
     }
 
 
@@ -117,9 +127,10 @@ def test_a_container_of_compose_is_locked_and_probed(name: str) -> None:
     if name == "web":
         assert "/readyz" in probe[-1]
     else:
-        role = "worker" if name in {"scheduler", "agents"} else name
-        assert probe == ["CMD", "python", "-m", "workers.alive", role]
-        assert service["environment"]["SAS_ALIVE_FILE"].startswith("/tmp/")
+        assert probe == ["CMD", *ALIVE]
+        assert service["environment"]["SAS_ALIVE_FILE"] == MARK
+    assert service["healthcheck"]["start_period"] == "300s"
+    assert "mem_limit" in service
 
 
 @pytest.mark.parametrize("name", containers())
@@ -132,20 +143,83 @@ def test_a_container_of_kubernetes_is_locked_and_probed(name: str) -> None:
     )
     assert container["volumeMounts"] == [{"name": "tmp", "mountPath": "/tmp"}]
     assert "memory" in container["resources"]["limits"]
-    probe = container["livenessProbe"]
+    # Starting takes 5 s of CPU, on a busy node minutes; nothing is killed for that.
+    startup = container["startupProbe"]
+    assert startup["periodSeconds"] * startup["failureThreshold"] == 300
+    milli_cpu = int(container["resources"]["requests"]["cpu"].removesuffix("m"))
+    assert 5000 / milli_cpu < 300 / 2
     if name == "web":
-        assert (probe["httpGet"]["path"], container["readinessProbe"]["httpGet"]["path"]) == (
-            "/livez",
-            "/readyz",
-        )
+        paths = [container[f"{kind}Probe"]["httpGet"]["path"] for kind in PROBES]
+        assert paths == ["/livez", "/readyz", "/livez"]
     else:
-        role = "worker" if name in {"scheduler", "agents"} else name
-        assert probe["exec"]["command"] == ["python", "-m", "workers.alive", role]
-        assert container["env"] == [{"name": "SAS_ALIVE_FILE", "value": "/tmp/alive"}]
+        assert [container[f"{kind}Probe"]["exec"]["command"] for kind in PROBES] == [ALIVE] * 3
+        assert container["env"] == [{"name": "SAS_ALIVE_FILE", "value": MARK}]
+        # What a container that ended has left is no sign of life.
+        assert container["lifecycle"]["postStart"]["exec"]["command"] == ["rm", "-f", MARK]
+
+
+@pytest.mark.parametrize(("age", "lives"), [(None, False), (0, True), (10, True), (30, False)])
+def test_the_probe_in_shell_sees_what_the_mark_says(
+    age: int | None, lives: bool, tmp_path: Path
+) -> None:
+    mark = tmp_path / "alive"
+    if age is not None:
+        mark.write_text("worker 7\n")
+        os.utime(mark, (time.time() - age,) * 2)
+    words = [word.replace(MARK, str(mark)) for word in ALIVE]
+    done = subprocess.run(words, capture_output=True, check=False)
+    assert (done.returncode == 0) is lives
+
+
+def test_migrate_comes_first_on_kubernetes() -> None:
+    """One pod migrates, one at a time; the new code of the others waits, the old works on."""
+    firsts = {}
+    for deployment in deployments():
+        (first,) = deployment["spec"]["template"]["spec"]["initContainers"]
+        name = deployment["metadata"]["name"]
+        firsts[name] = " ".join(first["command"]).removeprefix("tini -- ")
+        assert first["securityContext"] == containers()[name]["securityContext"]
+        assert first["resources"]["limits"]["memory"] <= "200Mi"
+        assert deployment["spec"].get("strategy", {}).get("type") != "Recreate"
+        assert deployment["spec"]["minReadySeconds"] == 15
+    (beat,) = [one for one in deployments() if one["metadata"]["name"] == "beat"]
+    assert beat["spec"]["replicas"] == 1
+    assert firsts.pop("beat") == "python manage.py migrate"
+    wait = "sh -c until python manage.py migrate --check; do sleep 5; done"
+    assert set(firsts.values()) == {wait}
+    assert {one["kind"] for one in manifests()}.isdisjoint({"Job"})
+
+
+def test_pods_of_one_kind_are_spread_and_read_no_settings_from_services() -> None:
+    for deployment in deployments():
+        pod = deployment["spec"]["template"]["spec"]
+        assert pod["enableServiceLinks"] is False
+        if deployment["spec"]["replicas"] > 1:
+            (spread,) = pod["topologySpreadConstraints"]
+            assert spread["labelSelector"] == deployment["spec"]["selector"]
+
+
+def test_prometheus_reaches_the_figures() -> None:
+    policies = {
+        one["metadata"]["name"]: one for one in manifests() if one["kind"] == "NetworkPolicy"
+    }
+    (rule,) = policies["web-from-ingress-and-prometheus"]["spec"]["ingress"]
+    admitted = {one["namespaceSelector"]["matchLabels"][NAMESPACE] for one in rule["from"]}
+    (scaled,) = [one for one in manifests() if one["kind"] == "ScaledObject"]
+    address = scaled["spec"]["triggers"][0]["metadata"]["serverAddress"]
+    assert admitted == {"ingress-nginx", urlsplit(address).hostname.partition(".")[2]}
+
+
+def test_web_goes_on_answering_until_nothing_is_sent_to_it_any_more() -> None:
+    command, seconds = containers()["web"]["lifecycle"]["preStop"]["exec"]["command"]
+    text = (ROOT / "gunicorn.conf.py").read_text()
+    (graceful,) = re.findall(r"^graceful_timeout = (\d+)$", text, re.MULTILINE)
+    # Every pod has 30 s, and gunicorn's own time comes after the pause.
+    assert (command, 3 <= int(seconds) < 30 - int(graceful)) == ("sleep", True)
 
 
 def test_every_pod_has_30_s_to_end_and_is_nobody() -> None:
-    pods = [one["spec"]["template"]["spec"] for one in manifests() if one["kind"] == "Deployment"]
+    pods = [one["spec"]["template"]["spec"] for one in deployments()]
     assert [pod["terminationGracePeriodSeconds"] for pod in pods] == [30] * len(pods)
     assert {pod["securityContext"]["runAsUser"] for pod in pods} == {10001}
     assert "useradd --uid 10001 " in (ROOT / "Dockerfile").read_text()

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,9 +29,13 @@ def panels() -> list[dict[str, Any]]:
     return list(json.loads(BOARD.read_text())["panels"])
 
 
+def board_queries() -> list[str]:
+    return [str(target["expr"]) for panel in panels() for target in panel["targets"]]
+
+
 def queries() -> Iterator[str]:
     yield from (str(rule["expr"]) for rule in rules())
-    yield from (str(target["expr"]) for panel in panels() for target in panel["targets"])
+    yield from board_queries()
     for document in yaml.safe_load_all(SCALING.read_text()):
         for trigger in document["spec"].get("triggers", ()):
             yield trigger["metadata"]["query"]
@@ -68,6 +73,24 @@ def test_prometheus_understands_the_rules() -> None:
         ["promtool", "check", "rules", str(RULES)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool here")
+def test_the_rules_page_for_what_they_say(tmp_path: Path) -> None:
+    cases = Path(__file__).with_name("alerts_test.yaml")
+    for path in (RULES, cases):
+        shutil.copy(path, tmp_path)
+    words = ["promtool", "test", "rules", str(tmp_path / cases.name)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_figures_of_several_web_processes_are_made_one() -> None:
+    one = r"max without \(instance, pod\) \((?:predict_linear\()?$"
+    for query in [*map(str, (rule["expr"] for rule in rules())), *board_queries()]:
+        for figure in re.finditer(r"\bsas_\w+", query):
+            before = query[: figure.start()]
+            assert re.search(one, before) or before.endswith("absent("), query
 
 
 def test_panels_lie_side_by_side_and_each_asks_for_something() -> None:

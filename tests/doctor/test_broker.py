@@ -15,7 +15,7 @@ from workers.desk import doctor
 from workers.desk.doctor import Finding, Need, broker, connecting, queues
 from workers.desk.doctor import worker_pools as workers
 from workers.desk.doctor.registry import Probe, probes
-from workers.wire.dispatch import REPLY_QUEUE
+from workers.wire.dispatch import SCHEDULER_QUEUE
 
 
 def said(found: Iterable[Finding]) -> list[tuple[str, str]]:
@@ -143,7 +143,7 @@ def test_a_message_that_a_policy_drops_is_told_of(rabbit: Broker) -> None:
 def test_a_queue_of_another_kind_is_told_of_with_its_remedy(rabbit: Broker) -> None:
     with rabbit.connection() as connection:
         connection.default_channel.queue_declare(
-            REPLY_QUEUE,
+            SCHEDULER_QUEUE,
             durable=True,
             auto_delete=False,
             arguments={"x-queue-type": "quorum"},
@@ -153,9 +153,9 @@ def test_a_queue_of_another_kind_is_told_of_with_its_remedy(rabbit: Broker) -> N
     (found,) = [one for one in queues.are_read() if "not as this code" in one.what]
 
     assert str(found.level) == "error"
-    assert REPLY_QUEUE in found.what
+    assert SCHEDULER_QUEUE in found.what
     assert "x-queue-type" in found.what
-    assert f"rabbitmqctl delete_queue {REPLY_QUEUE}" in found.remedy
+    assert f"rabbitmqctl delete_queue {SCHEDULER_QUEUE}" in found.remedy
     # Looking made no queue.
     assert _queues_of(rabbit) == before
 
@@ -168,7 +168,7 @@ def test_queues_that_are_missing_unread_and_read(rabbit: Broker) -> None:
     assert "there is no queue celery" not in missing
 
     declare(rabbit)
-    assert f"nobody reads the queue {REPLY_QUEUE}" in bad(queues.are_read())
+    assert f"nobody reads the queue {SCHEDULER_QUEUE}" in bad(queues.are_read())
 
     with rabbit.connection() as connection:
         channel = connection.channel()
@@ -188,7 +188,7 @@ def test_an_installation_without_orders_by_queue_is_in_order(rabbit: Broker) -> 
         found = said(queues.are_read())
 
     assert [level for level, _ in found] == ["info", "ok", "info"]
-    assert found[1][1] == "5 queues are there and read"
+    assert found[1][1] == "4 queues are there and read"
 
 
 def test_a_queue_of_an_application_s_own_must_be_read_once_something_waits(rabbit: Broker) -> None:
@@ -219,8 +219,8 @@ def test_doctor_reports_queue_with_too_many_waiting_messages(
             channel.basic_consume(name, callback=lambda message: None)
         with connection.Producer() as producer:
             for _ in range(3):
-                producer.publish({}, exchange="", routing_key=REPLY_QUEUE, confirm_timeout=3)
-        assert bad(queues.are_read()) == [f"2 messages wait in {REPLY_QUEUE}"]
+                producer.publish({}, exchange="", routing_key=SCHEDULER_QUEUE, confirm_timeout=3)
+        assert bad(queues.are_read()) == [f"2 messages wait in {SCHEDULER_QUEUE}"]
 
 
 def test_redis_and_what_else_lies_in_its_database(redis: Broker) -> None:
@@ -285,7 +285,7 @@ SOLO = {"implementation": "celery.concurrency.solo:TaskPool", "max-concurrency":
         ({}, {}, [("warning", "no worker answers")]),
         (
             {"agents@a": {"pool": PREFORK}, "scheduler@a": {"pool": PREFORK}},
-            {"agents@a": [{"name": "sas.agents"}], "scheduler@a": [{"name": "sas.replies"}]},
+            {"agents@a": [{"name": "sas.agents"}], "scheduler@a": [{"name": "sas.reports"}]},
             [("ok", "2 workers answer; 4 processes serve agents")],
         ),
         (

@@ -43,7 +43,7 @@ def viewer(db: None) -> Client:
 
 
 def unread() -> list[Finding]:
-    return [error(_(NOBODY, name="sas.replies"), _("lost"), "own words, 100 %")]
+    return [error(_(NOBODY, name="sas.reports"), _("lost"), "own words, 100 %")]
 
 
 def test_a_finding_is_kept_as_it_can_be_worded_anew() -> None:
@@ -51,7 +51,7 @@ def test_a_finding_is_kept_as_it_can_be_worded_anew() -> None:
     (finding,) = json.loads(json.dumps(look.findings))
     assert finding == {
         "level": "error",
-        "what": {"text": NOBODY, "params": {"name": "sas.replies"}},
+        "what": {"text": NOBODY, "params": {"name": "sas.reports"}},
         "why": {"text": "lost", "params": {}},
         "remedy": "own words, 100 %",
     }
@@ -68,9 +68,9 @@ def test_the_page_and_the_alert_are_in_the_reader_s_words(viewer: Client, elsewh
     for _time in range(2):
         probe_results.keep([look], timezone.now())
     said = viewer.get(PAGE).content.decode()
-    for text in ("sas.replies: personne", "perdu", "own words, 100 %"):
+    for text in ("sas.reports: personne", "perdu", "own words, 100 %"):
         assert text in said, text
-    assert said_by_the_alert() == "queues.are_read: sas.replies: personne. perdu"
+    assert said_by_the_alert() == "queues.are_read: sas.reports: personne. perdu"
 
 
 @pytest.mark.django_db
@@ -92,7 +92,7 @@ def test_the_terminal_has_words_too(elsewhere: None, monkeypatch: pytest.MonkeyP
         out = StringIO()
         with pytest.raises(SystemExit):
             call_command("sas", "doctor", *more, stdout=out)
-        assert "sas.replies: personne" in out.getvalue()
+        assert "sas.reports: personne" in out.getvalue()
 
 
 def test_sentences_have_sentences_in_them_and_count() -> None:

@@ -64,7 +64,7 @@ ROWS: tuple[Row, ...] = tuple(
         (
             "F13",
             "The broker's memory alarm",
-            "Confirms time out; claiming pauses; nothing is lost.",
+            "Confirms time out; the poll looks instead; nothing is lost.",
         ),
         (
             "F14",

@@ -25,7 +25,7 @@ EXCUSED = {
     ("workers/store/settle/conditions.py", "atomic"): "a savepoint",
     ("workers/store/settle/end_processes.py", "atomic"): "a savepoint",
     ("workers/store/operate/erase.py", "atomic"): "reads only",
-    ("workers/store/prune_processes.py", "atomic"): "a savepoint",
+    ("workers/store/isolation.py", "atomic"): "a savepoint",
     ("orders/consumer/handling.py", "atomic"): "is rolled back",
     (
         "workers/wire/publisher.py",

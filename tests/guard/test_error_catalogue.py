@@ -10,7 +10,7 @@ from orders.api.problem_types import OF_STATUS
 from tests.guard.messages import FILLED_IN, assigned, given, raised, translated
 from workers import exceptions
 from workers.definitions import delivery_problems
-from workers.exceptions import SASError
+from workers.exceptions import OF_OUR_SIDE, SASError
 from workers.notify.senders import reply_queue
 from workers.rules import on_failure
 
@@ -24,6 +24,9 @@ FAULTS = ("Permanent", "Transient", "Unavailable", "Refused")
 NO_TROUBLE = {
     *("Your name", "E-mail", "Delivery address", "Quantity", "Quantity of …", "Your orders"),
     *("We send the confirmation here.", "… is in your basket."),
+    *("Why do you send it back?", "You need not say. It helps us to do better."),
+    *("You may send it back. We have mailed you how.",),
+    *("Your order is being cancelled. We write when it is done.",),
     "If there are orders for …, their links are on the way to it. If nothing has come after ten"
     " minutes, ask again.",
 }
@@ -122,7 +125,7 @@ def admin() -> set[str]:
 def faults() -> set[str]:
     literal = {code for name in FAULTS for code in raised(name, 0, "orders", "workers")}
     records = raised("FaultRecord", 1, "workers") | raised("of_error", 1, "workers")
-    return literal | records | {on_failure.CONDITION_FAILED}
+    return literal | records | OF_OUR_SIDE | {on_failure.CONDITION_FAILED}
 
 
 def declarations() -> set[str]:
@@ -144,7 +147,7 @@ CATALOGUE: dict[str, Callable[[], set[str]]] = {
     "Commands": commands,
     "The stack": stack,
     "Faults of steps": faults,
-    "Messages between Scheduler and Agents": wire,
+    "Filed replies": wire,
     "Declarations and settings": declarations,
 }
 

@@ -24,20 +24,17 @@ Text = tuple[Place, list[str]]
 CHOOSING = {"CASE", "COALESCE", "NULLIF", "GREATEST", "LEAST", "IIF"}
 #: Of each place how many such words it has.
 CHOICES: dict[Place, int] = {
-    # The start: what the clock was set to stays, however often its message comes.
-    ("claims/claim_steps.py", "start"): 4,
-    # Room: claims that nobody has started count where there is a rate.
-    ("flow/flow_control.py", "unstarted"): 1,
-    # The same: answers outstanding count where they are bounded.
+    # Room: answers outstanding count where they are bounded.
     ("flow/flow_control.py", ""): 1,
-    # Which workers there are: counted only where one has vanished; none makes 0 processes.
-    ("live_workers.py", "held_by_gone"): 1,
+    # Which workers there are: none makes 0 processes.
     ("live_workers.py", "processes"): 1,
     # The step index, compared with its steps and made from them.
-    ("locked/step_index.py", "is_wrong"): 3,
+    ("locked/step_index.py", "is_wrong"): 2,
     ("locked/step_index.py", "mend"): 2,
     # How statements travel: what is too large stays behind, what is not as it was read fails.
     ("db/dialect.py", "if_small"): 1,
+    # What is no instant has no duration.
+    ("db/dialect.py", "seconds_between"): 1,
     ("db/transactions.py", "or_fail"): 1,
     # What is read for people: why something waits, how agents stand, what came of a minute.
     ("flow/wait_facts.py", "read"): 1,
@@ -62,23 +59,10 @@ TABLES = {"workers_step", "workers_process"}
 DECIDED = {*STEP_COLUMNS, *PROCESS_COLUMNS, "result", "reply"}
 #: Of each place what it sets such a column to; all others are ``locked/save.py``'s, from rows.
 WRITES: dict[Place, dict[str, str]] = {
-    # A start happens at an agent, without the lock of the process: its row is all that there is.
-    ("claims/claim_steps.py", "start"): {
-        "started_at": "COALESCE(t.started_at,{})",
-        "complete_by": "COALESCE(t.complete_by,{})",
-        "locked_by": "%s",
-        "delivery": "v.delivery",
-        "may_have_effect": "(t.effect<>'none')",
-        "began_at": "COALESCE(t.began_at,{})",
-        "key_used_at": "COALESCE(t.key_used_at,{})",
-    },
+    # A row that cannot be read: no rule can decide about it.
+    ("claims/claim_steps.py", "_rest"): {"not_before": "%s"},
     # A reply is filed at an agent, too.
     ("settle/filed_replies.py", "file"): {"reply": ""},
-    # Decided before the statement.
-    ("claims/unstarted.py", "lost"): {
-        "lost_count": "v.lost_count",
-        "dispatch_by": "v.dispatch_by",
-    },
     # After an outage, of whatever it struck.
     ("expire/expire_claims.py", "extend_gap"): {"complete_by": "%s"},
     # Only says that there is something to be decided.

@@ -23,13 +23,14 @@ from workers.store import (
     unknown_definitions,
     unsent_statuses,
 )
-from workers.store.claims import claim_steps, find_work, left_to_others, unstarted
+from workers.store.claims import claim_steps, find_work, left_to_others
 from workers.store.expire import expire_claims
 from workers.store.flow import flow_control
-from workers.store.locked import contexts, load, step_index
+from workers.store.locked import contexts, load
 from workers.store.operate import record_answers
 from workers.store.settle import filed_replies
 from workers.supervisor import beat_schedule
+from workers.testing.agent_processes import room as anywhere
 
 pytestmark = pytest.mark.django_db
 
@@ -200,7 +201,7 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
             cursor.execute("ANALYZE workers_step")
             cursor.execute("ANALYZE workers_live")
 
-    plans = each_plan_of(lambda: claim_steps.claim_due({"toy.alpha"}, "scheduler"))
+    plans = each_plan_of(lambda: claim_steps.claim_due({"toy.alpha"}, anywhere()))
 
     found = [one for one in plans if "live_claimable_idx" in one]
     # Whether any waits, twice: before and after the flow row is locked.  Then which are next.
@@ -216,11 +217,9 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
 @pytest.mark.parametrize(
     ("verb", "index"),
     [
-        (lambda: claim_steps.claim_due({"toy.alpha"}, "scheduler"), "live_claimable_idx"),
+        (lambda: claim_steps.claim_due({"toy.alpha"}, anywhere()), "live_claimable_idx"),
         (lambda: expire_claims.expire("supervisor"), "live_look_at_idx"),
         (lambda: expire_claims.extend_gap(60, 10), "live_look_at_idx"),
-        (step_index.put_off, "live_look_at_idx"),
-        (lambda: unstarted.lost("scheduler"), "live_look_at_idx"),
         (lambda: filed_replies.filed(10), "step_filed_reply_idx"),
         (lambda: find_work.flagged(10), "process_decision_idx"),
         (lambda: find_work.standing_still(10), "process_open_idx"),
@@ -233,9 +232,11 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
         (backlog, "live_claimable_idx"),
         (find_work.look, "step_filed_reply_idx"),
         (find_work.look, "process_decision_idx"),
-        (find_work.look, "live_look_at_idx"),
         (lambda: expire_claims.escalate("supervisor"), "step_escalation_idx"),
         (expire_claims.flag_overdue, "process_deadline_idx"),
+        (expire_claims.look, "live_look_at_idx"),
+        (expire_claims.look, "process_deadline_idx"),
+        (expire_claims.look, "step_escalation_idx"),
         (lambda: submit("toy_line", subject="Next", input={}, lane="many"), "process_lane_idx"),
         (find_work.look, "sink_due_idx"),
         (lambda: sinks.claim("queue", 10, 60), "sink_due_idx"),
@@ -256,11 +257,12 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
         (lambda: list(processes.read([])), "process_error_idx"),
     ],
     ids=[
-        *("claim", "expire", "extend", "put off", "lost", "filed", "flagged", "standing still"),
+        *("claim", "expire", "extend", "filed", "flagged", "standing still"),
         *("room", "backlog of locked rows", "bounded room", "unknown", "left", "flagged and left"),
         "backlog",
-        *("filed, at a look", "flagged, at a look", "lost, at a look"),
-        *("escalate", "overdue", "lane", "told", "tell", "foresee"),
+        *("filed, at a look", "flagged, at a look"),
+        *("escalate", "overdue", "claims, at a sweep", "deadlines, at a sweep"),
+        *("waits, at a sweep", "lane", "told", "tell", "foresee"),
         *("lock", "lock many", "contexts"),
         *("prunable", "prune", "deletable", "delete", "flow journal", "alerts"),
         *("process of a key", "step of a key", "escalated", "open, counted", "in error, counted"),

@@ -35,7 +35,7 @@ REPLY_TOS: dict[str, str] = {
     "another client's": "replies.other.in",
     "one whose name begins the same": "replies.acme2.in",
     "the prefix alone": "replies.acme.",
-    "the scheduler's": "sas.replies",
+    "the scheduler's": "sas.reports",
     "the door itself": "orders.submissions",
     "another case": "Replies.acme.in",
     "a space before": " replies.acme.in",

@@ -12,7 +12,6 @@ from orders.models import Order
 from orders.plain_text import composed
 from tests.api.conftest import Caller
 from tests.hostile import corpus, envelopes
-from workers.models import Process
 
 Rows = Callable[[], dict[str, int]]
 Quiet = Callable[..., None]
@@ -93,7 +92,7 @@ def test_a_text_that_looks_dangerous_is_a_text(acme: Caller, quiet: Quiet, name:
     order = Order.objects.get()
     stored = (order.customer_name, order.customer_address, order.reference)
     assert stored == (composed(text), composed(text), text[:100])
-    assert Process.objects.get().input["customer"]["name"] == composed(text)
+    assert order.process.input["customer"]["name"] == composed(text)
     found = acme.get(f"/orders/{order.public_id}")
     assert found.json()["reference"] == text[:100]
     assert len(acme.get("/orders", reference=text[:100]).json()["orders"]) == 1

@@ -131,16 +131,6 @@ def test_a_breaker_closes_its_alert() -> None:
     assert alert.has_ended_by_itself
 
 
-@pytest.mark.parametrize("end", [{"started_at": NOW, "complete_by": NOW + HOUR}, {"lost_count": 0}])
-def test_claims_that_were_started_close_their_alert(end: dict[str, Any]) -> None:
-    step = stuck({}, claimed=True, agent="a.b", lost_count=10)
-    stuck({}, claimed=True, agent="a.c", lost_count=10)
-    raised("claims_unstarted", cause="unstarted:agent:a.b")
-    assert resolve_ended(NOW) == 0
-    moved(**end)(step)
-    assert resolve_ended(NOW) == 1
-
-
 @pytest.mark.parametrize("code", ["duty_overdue", "unknown_definition"])
 def test_what_is_raised_again_and_again_closes_once_it_is_quiet(code: str) -> None:
     alert = raised(code, at=NOW - HOUR)

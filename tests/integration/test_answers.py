@@ -7,9 +7,8 @@ import pytest
 from django.db import transaction
 
 from tests.alerts import text_of
-from tests.integration.conftest import only
+from tests.integration.conftest import begin, only, replies_on
 from tests.toyflow import agents as toy
-from workers import scheduler
 from workers.client import callbacks, operations
 from workers.client.submission import submit
 from workers.conf import sas
@@ -22,6 +21,7 @@ from workers.store.db import dialect
 from workers.store.flow import flow_control
 from workers.supervisor import sweep
 from workers.testing import Wire, pass_time
+from workers.testing.agent_processes import CALL, REPLY
 
 pytestmark = pytest.mark.django_db
 
@@ -257,10 +257,10 @@ def test_an_overdue_answer_is_escalated_once(waiting: Process) -> None:
 def test_a_deferral_that_comes_twice_is_stale(wire: Wire) -> None:
     toy.script["toy.alpha"] = defer
     process = submit("toy_answered", subject="Toy 1", input={})
-    scheduler.advance()
-    while only(process, "ask").started_at is None:
-        wire.deliver(wire.messages[0])
-    (reply,) = wire.of("workers.settle")
+    begin(wire)
+    for task in (CALL, REPLY, CALL):
+        wire.deliver_all(task)
+    (reply,) = wire.of(REPLY)
     wire.deliver(reply)
     before = list(Step.objects.values())
     wire.deliver(reply)
@@ -329,8 +329,10 @@ def test_a_token_is_over_once_its_step_began_again_behind_ones_back(
 
     monkeypatch.setattr(callbacks, "step_of", step_of)
     with pytest.raises(BadToken, match="over"):
-        callbacks.complete(tokens[0], {})
+        callbacks.fail(tokens[0], Permanent("gone", "no such account"))
+    assert callbacks.complete(tokens[0], {}) == Outcome.IGNORED
     assert only(waiting, "ask").state == "processing"
+    assert Alert.objects.get().code == "late_success"
 
 
 def test_progress_is_noted_while_it_is_waited_for(waiting: Process) -> None:
@@ -404,10 +406,10 @@ def test_an_event_for_a_step_that_is_not_there_is_refused(waiting: Process) -> N
 def test_a_deferral_on_the_way_back_is_not_waited_for(wire: Wire) -> None:
     toy.script["toy.alpha"] = defer
     process = submit("toy_answered", subject="Toy 1", input={})
-    scheduler.advance()
-    # Until the deferral is on its way and nobody has read it.
-    while only(process, "ask").started_at is None:
-        wire.deliver(wire.messages[0])
+    begin(wire)
+    for task in (CALL, REPLY, CALL):
+        wire.deliver_all(task)
+    assert [reply.step_id for reply in replies_on(wire)] == [only(process, "ask").pk]
     operations.undo(process.pk, outcome="cancelled", actor="ann", reason="no")
     wire.run_until_idle()
 

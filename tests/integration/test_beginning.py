@@ -11,7 +11,6 @@ from psycopg import IsolationLevel
 
 from tests.integration.conftest import NOW, claim
 from tests.integration.test_pipelined import held, held_elsewhere, hold
-from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_result
 from workers import scheduler
 from workers.client.submission import submit
@@ -19,6 +18,7 @@ from workers.models import Process
 from workers.store import leases
 from workers.store.db import dialect, prepared_plans
 from workers.store.settle import settle_replies
+from workers.testing.agent_processes import room as anywhere
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 
@@ -50,17 +50,17 @@ def waits_of(verb: Callable[[], Any]) -> int:
 
 def test_a_lone_order_waits_for_the_database_as_often_as_is_said(toy: Toy) -> None:
     def settle() -> None:
-        assert settle_replies.settle([a_result(taken[0])], "scheduler", NOW).applied == 1
+        replies = [a_result(taken[0])]
+        settled = settle_replies.settle(replies, "scheduler", NOW, own_room=anywhere())
+        assert (settled.applied, len(settled.claims)) == (1, 1)
 
     toy()
     taken = claim()
-    start(taken)
     settle()
 
     assert waits_of(toy) == 2
     assert waits_of(lambda: taken.extend(claim())) == 4
     taken = taken[-1:]
-    assert waits_of(lambda: start(taken)) == 1
     assert waits_of(settle) == 2
     # Whose instant nobody gives asks for it.
     assert waits_of(lambda: submit("toy_line", subject="Toy", input={})) == 3
@@ -75,18 +75,17 @@ def test_a_look_asks_for_due_steps_and_for_all_else_at_once() -> None:
 def test_a_batch_locks_flow_rows_once_it_knows_whose(toy: Toy) -> None:
     def settle() -> None:
         replies = [a_result(one) for one in taken]
-        assert settle_replies.settle(replies, "scheduler", NOW).applied == 2
+        settled = settle_replies.settle(replies, "scheduler", NOW, own_room=anywhere())
+        assert (settled.applied, len(settled.claims)) == (2, 2)
 
     toy()
     toy()
     taken = claim()
-    start(taken)
     settle()
 
     toy()
     toy()
     taken = claim()
-    start(taken)
     assert waits_of(settle) == 3
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.integration.conftest import only, rows
+from tests.integration.conftest import begin, only, rows
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import refuse
 from workers import scheduler
@@ -12,6 +12,7 @@ from workers.exceptions import StateError
 from workers.models import Alert, Process, Step
 from workers.operate import invariants
 from workers.testing import Wire, pass_time
+from workers.testing.agent_processes import CALL, REPLY
 
 pytestmark = pytest.mark.django_db
 
@@ -79,10 +80,10 @@ class TestBeginningAgain:
     def test_what_fails_beside_it_meanwhile_is_decided_on_afterwards(self, wire: Wire) -> None:
         toy.script["toy.beta"] = refuse
         process = submit("toy_undoable", subject="Toy 1", input={})
-        scheduler.advance()
-        while only(process, "left").started_at is None:
-            wire.deliver(wire.messages[0])
-        replies = wire.of("workers.settle")
+        begin(wire)
+        for task in (CALL, REPLY, CALL):
+            wire.deliver_all(task)
+        replies = wire.of(REPLY)
         wire.drop_all()
         operations.begin_again(process.pk, "right", actor="ann", reason="")
         for message in replies:

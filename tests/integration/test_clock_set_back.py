@@ -9,7 +9,7 @@ from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
 
 from tests.alerts import text_of
-from tests.integration.conftest import NOW
+from tests.integration.conftest import NOW, begin
 from workers import scheduler, supervisor
 from workers.client.submission import submit
 from workers.desk.admin import duties as shown_duties
@@ -105,7 +105,7 @@ def test_the_doctor_says_so_of_sweep_poll_and_pruning(wire: Wire) -> None:
 
 def test_the_doctor_says_so_of_claims(wire: Wire) -> None:
     submit("toy_line", subject="Toy 1", input={})
-    scheduler.advance()
+    begin(wire)
     assert list(duties.claims_are_not_dated_in_the_future()) == []
     Step.objects.filter(state="processing").update(claimed_at=dialect.read_clock() + HOUR)
 

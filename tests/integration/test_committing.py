@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from tests.integration.conftest import NOW, claim, only
-from tests.integration.test_pipelined import HOLD, elsewhere, held, held_elsewhere, hold
+from tests.integration.test_pipelined import elsewhere, held, held_elsewhere, hold
 from tests.integration.test_store_settling import Toy
 from workers.models import Journal, Process, Step
 from workers.runtime import failpoints
@@ -49,9 +49,9 @@ def test_nothing_is_committed_where_a_row_is_not_as_it_was_read(is_last: bool, t
     before = _everything()
 
     with pytest.raises(LostRow, match=rf"not as it was read: row {step.pk}\b"):
-        _write(step, "UPDATE workers_step SET started_at = now() WHERE id = %s", is_last=is_last)
+        _write(step, "UPDATE workers_step SET reply = '{}' WHERE id = %s", is_last=is_last)
 
-    Step.objects.filter(pk=step.pk).update(started_at=None)
+    Step.objects.filter(pk=step.pk).update(reply=None)
     assert _everything() == before
 
 
@@ -115,34 +115,6 @@ def test_a_transaction_that_is_to_be_rolled_back_is() -> None:
         transaction.set_rollback(True)
 
     assert held() == []
-
-
-def test_what_is_done_meanwhile_is_done_before_the_answer_is_waited_for() -> None:
-    with elsewhere() as cursor:
-        # Until it lets go of the name, the write waits for it.
-        cursor.execute("BEGIN")
-        cursor.execute(HOLD, ["a", NOW])
-
-        with (
-            prepared_plans.kept(),
-            durable("test.meanwhile", meanwhile=lambda: cursor.execute("ROLLBACK")),
-            transactions.writes(is_last=True),
-        ):
-            hold("a")
-
-    assert held_elsewhere() == ["a"]
-
-
-@pytest.mark.parametrize("is_last", [True, False], ids=["rolled back", "not along"])
-def test_nothing_is_done_meanwhile_where_no_commit_leaves_along(is_last: bool) -> None:
-    done: list[None] = []
-
-    with prepared_plans.kept(), durable("test.marked", meanwhile=lambda: done.append(None)):
-        with transactions.writes(is_last=is_last):
-            hold("a")
-        transaction.set_rollback(is_last)
-
-    assert done == []
 
 
 def test_only_the_outermost_commits() -> None:

@@ -88,7 +88,7 @@ def test_a_broker_that_is_silent_is_not_asked_again(vhost: str, connects: Any) -
     connection._connection.drain_events = silence
 
     assert refusal_of(connection) == "silent"
-    assert (connection.is_open, connection.times) == (False, 1)
+    assert (connection._producer, connection.times) == (None, 1)
 
 
 def test_a_broker_that_is_not_reached_is_not_asked_again(connects: Any) -> None:
@@ -135,3 +135,16 @@ def test_what_is_none_of_the_broker_s_is_raised_as_it_is(
 
     with pytest.raises(KeyError):
         connects("memory://").send(QUEUE, b"{}")
+
+
+def test_connection_idle_for_long_is_replaced_before_publishing(
+    vhost: str, connects: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = connects(vhost)
+    for _ in range(2):
+        assert refusal_of(connection, "replies.idle") == "no_queue"
+    assert connection.times == 1
+
+    monkeypatch.setattr(confirmed, "FRESH_SECONDS", -1.0)
+    assert refusal_of(connection, "replies.idle") == "no_queue"
+    assert connection.times == 2

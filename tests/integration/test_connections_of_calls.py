@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from django.db import InterfaceError, connection, connections
 
-from tests.integration.test_runtime import bundle_of, replies_on, submitted
+from tests.integration.conftest import only
 from tests.toyflow import agents as toy
 from workers.agent import shift
+from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import Permanent
 from workers.models import Process
@@ -90,13 +91,12 @@ def test_an_agent_that_reads_the_orm_leaves_no_connection_in_its_thread(
         return {"processes": count}
 
     toy.script["toy.alpha"] = read
-    submitted()
+    process = submit("toy_line", subject="Toy 1", input={})
 
-    shift.perform(bundle_of(wire))
+    shift.take("sas.agents")
 
     (wrapper,) = used
     assert wrapper is not connections["default"], "the call ran in the test's own thread"
     assert wrapper.connection is None
     assert connection.connection is not None
-    (reply,) = replies_on(wire)
-    assert reply.get("result") == (None if fault else {"processes": 1})
+    assert only(process, "one").result == (None if fault else {"processes": 1})

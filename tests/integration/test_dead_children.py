@@ -11,15 +11,15 @@ from billiard.exceptions import WorkerLostError
 from celery.worker import state
 from django.utils import timezone
 
-from tests.integration.conftest import NOW, claim
-from tests.integration.test_store_claims import start
+from tests.integration.conftest import NOW
 from workers.agent import dead_children
 from workers.client.submission import submit
-from workers.models import Journal, Step
+from workers.models import Journal, Process, Step
 from workers.protocol.messages import Reply
 from workers.rules import dead_workers
 from workers.rules.rows import StepRow
-from workers.store.claims.claim_steps import Claim
+from workers.store.claims import claim_steps
+from workers.store.claims.claim_steps import Claim, Room
 from workers.store.claims.dead_workers import note
 from workers.store.expire import expire_claims
 from workers.store.settle import filed_replies
@@ -31,17 +31,28 @@ HOW = "signal 9 (SIGKILL)"
 LATE = timedelta(seconds=40)
 
 
+def claim(now: datetime = NOW) -> list[Claim]:
+    here = Room("agent@test", lambda agent: 10, is_idle=True)
+    return claim_steps.claim_due({"toy.alpha"}, here, now)
+
+
 def begin(count: int = 1, now: datetime = NOW) -> list[Claim]:
     for number in range(count):
         submit("toy_line", subject=f"Toy {number}", input={}, now=now)
-    claims = claim(now=now)
-    start(claims, now)
-    return claims
+    return claim(now)
 
 
 def die(now: datetime = NOW, *, is_gone: bool = True) -> list[str]:
     """Note that all processes of the worker have died; return the claims that were noted."""
     return [noted["claim_id"] for noted in note("@test", lambda name: is_gone, HOW, now)]
+
+
+def test_a_death_is_logged_with_its_process_and_trace() -> None:
+    (claim,) = begin()
+    (noted,) = note("@test", lambda name: True, HOW, NOW)
+    process = Process.objects.get(pk=claim.process_id)
+    about = {"process_id": process.pk, "subject": process.subject, "trace": process.uid.hex}
+    assert about.items() <= noted.items()
 
 
 def test_a_death_is_noted_at_once_and_counts_when_the_claim_expires(wire: Wire) -> None:
@@ -69,8 +80,7 @@ def test_the_reason_of_an_order_that_kills_its_worker_is_that(wire: Wire) -> Non
     for attempt in (1, 2, 3):
         Step.objects.filter(pk=step_id).update(not_before=now)
         if attempt > 1:
-            claims = claim(now=now)
-            start(claims, now)
+            claims = claim(now)
         assert die(now) == [str(claims[0].claim_id)]
         now += LATE
         expire_claims.expire("supervisor@test", now)
@@ -105,16 +115,11 @@ def test_only_what_is_known_is_said(history: list[str], message: str | None) -> 
     assert (told and told.message) == message
 
 
-def test_of_a_claim_that_is_answered_unstarted_late_or_another_s_nothing_is_noted(
-    wire: Wire,
-) -> None:
+def test_of_a_claim_that_is_answered_late_or_another_s_nothing_is_noted(wire: Wire) -> None:
     (answered,) = begin(1)
-    submit("toy_line", subject="Toy 9", input={}, now=NOW)
-    claim(now=NOW)
     filed_replies.file(Reply(answered.step_id, answered.claim_id, 1, result={}), "agent@test", NOW)
     before = list(Step.objects.order_by("pk").values_list("fault", "state", "claim_id"))
 
-    # The one has a reply, and nobody has started the other.
     assert die() == []
 
     assert list(Step.objects.order_by("pk").values_list("fault", "state", "claim_id")) == before
@@ -144,7 +149,7 @@ def lost(how: str = HOW) -> WorkerLostError:
     return WorkerLostError(f"Worker exited prematurely: {how} Job: 5.")
 
 
-def tell(exception: Exception, name: str = dispatch.RUN_BUNDLE) -> bool:
+def tell(exception: Exception, name: str = dispatch.TAKE) -> bool:
     """Tell the parent of a failure; say whether it took it for a death."""
     thread = dead_children.on_failure(sender=SimpleNamespace(name=name), exception=exception)
     if thread is not None:
@@ -156,13 +161,13 @@ def tell(exception: Exception, name: str = dispatch.RUN_BUNDLE) -> bool:
 def test_a_parent_notes_the_death_of_a_child_and_logs_which_order_it_was(
     wire: Wire, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What it took since its message counts, too: the rows say what it held.
+    # The rows say what it held.
     monkeypatch.setattr(dead_children, "mark_of", lambda name: "@test")
     monkeypatch.setattr(dead_children, "is_gone", lambda name: name == "agent@test")
     claims = begin(now=timezone.now())
 
     with caplog.at_level(logging.ERROR):
-        assert tell(lost(), name=dispatch.TAKE)
+        assert tell(lost())
 
     row = Step.objects.get(pk=claims[0].step_id)
     assert row.fault["message"] == f"its worker died: {HOW}"
@@ -179,7 +184,7 @@ def test_what_is_no_death_of_an_agent_s_child_is_left_alone(
     claims = begin()
 
     assert not tell(ValueError("no death"))
-    assert not tell(lost(), name=dispatch.SETTLE)
+    assert not tell(lost(), name=dispatch.ADVANCE)
     # A worker that is ended kills its children itself, and hands their claims back.
     monkeypatch.setattr(state, "should_terminate", True)
     assert not tell(lost())

@@ -5,7 +5,7 @@ from django.core.management import call_command
 
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_guards import DEFERRAL
-from tests.integration.test_store_settling import a_result, start
+from tests.integration.test_store_settling import a_result
 from tests.toyflow import agents as toy
 from workers import scheduler
 from workers.client import callbacks
@@ -22,6 +22,7 @@ from workers.store.flow import flow_settings, wait_facts
 from workers.store.settle import settle_replies
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
+from workers.testing.agent_processes import room as anywhere
 
 pytestmark = pytest.mark.django_db
 
@@ -53,8 +54,8 @@ def test_no_more_answers_are_outstanding_than_may_be(wire: Wire, deferring: list
 def test_calls_in_flight_count_each_may_defer(wire: Wire, deferring: list[Process]) -> None:
     agents = {"toy.alpha"}
 
-    assert len(claim_steps.claim_due(agents, "scheduler")) == 2
-    assert claim_steps.claim_due(agents, "scheduler") == []
+    assert len(claim_steps.claim_due(agents, anywhere())) == 2
+    assert claim_steps.claim_due(agents, anywhere()) == []
 
 
 def test_an_answer_makes_room_at_once(wire: Wire, deferring: list[Process]) -> None:
@@ -78,11 +79,10 @@ def test_a_settlement_counts_what_it_defers(wire: Wire) -> None:
     deferring = submit("toy_line", subject="Toy 1", input={}, now=NOW)
     following = submit("toy_answered", subject="Toy 2", input={}, now=NOW)
     found = claim()
-    start(found)
     first, other = sorted(found, key=lambda one: one.process_id)
     later = Reply(first.step_id, first.claim_id, 1, deferral=DEFERRAL)
 
-    settled = settle_replies.settle([later, a_result(other)], "scheduler", NOW)
+    settled = settle_replies.settle([later, a_result(other)], "scheduler", NOW, own_room=anywhere())
 
     assert (settled.applied, settled.claims) == (2, [])
     assert only(deferring, "one").deferral is not None

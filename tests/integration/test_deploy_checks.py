@@ -8,9 +8,10 @@ from django.core.checks import run_checks
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import OperationalError, connection
+from django.db.migrations.recorder import MigrationRecorder
 from django.test.utils import CaptureQueriesContext
 
-from workers.checks import in_flight
+from workers.checks import in_flight, tables
 from workers.client.submission import submit
 from workers.models import Process, Step
 
@@ -144,7 +145,7 @@ def test_no_other_command_and_no_worker_is_kept_from_running(toy: Toy) -> None:
     Process.objects.update(version=9)
 
     assert [message.id for message in run_checks() if message.is_serious()] == []
-    call_command("migrate", verbosity=0)
+    call_command("migrate", verbosity=0, skip_checks=False)
 
 
 def test_it_is_silent_while_the_database_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,33 +167,81 @@ def test_it_is_silent_before_the_tables_exist_and_leaves_the_connection_usable()
         cursor.execute("ALTER TABLE workers_step_elsewhere RENAME TO workers_step")
 
 
-def test_its_cost_is_two_statements_while_nothing_is_missing() -> None:
+def test_a_thousand_orders_in_flight_cost_one_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(20):
         submit("toy_undoable", subject=f"Toy {number}", input={})
+    assert in_flight.PORTION == 1000
+    for portion, statements in ((1000, 1), (10, 2)):
+        monkeypatch.setattr(in_flight, "PORTION", portion)
+        with CaptureQueriesContext(connection) as queries:
+            assert found() == []
+        assert ["DISTINCT" in query["sql"] for query in queries].count(True) == statements
 
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
-        assert found() == []
 
-    assert ["DISTINCT" in query["sql"] for query in queries] == [True, True]
+def test_orders_of_all_portions_are_counted(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [toy().pk for _ in range(7)]
+    Process.objects.filter(pk__in=made).update(version=9)
+    Process.objects.filter(pk__in=made[:2]).update(state="error")
+    monkeypatch.setattr(in_flight, "PORTION", 2)
+
+    ((_id, message),) = found()
+
+    assert message.startswith("7 orders in flight need")
 
 
 @pytest.mark.postgresql
-def test_it_looks_at_no_order_that_is_over() -> None:
+@pytest.mark.parametrize("open_one_in", [1, 20, 3000])
+def test_it_reads_no_step_of_an_order_that_is_over(
+    open_one_in: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever share of the orders is open."""
+    # As small a part of these few rows as a thousand is of a shop's.
+    monkeypatch.setattr(in_flight, "PORTION", 10)
+    template = submit("toy_line", subject="Toy 1", input={}).pk
     with connection.cursor() as cursor:
-        # Nearly all orders are over, as in a shop that has been running for a while.
+        # Without the triggers, which take a minute for so many rows.
+        cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute(
             "INSERT INTO workers_process SELECT (jsonb_populate_record(p, jsonb_build_object("
-            "'id', p.id + n, 'uid', gen_random_uuid(), 'state', 'processed',"
-            " 'finished_at', now()))).* FROM workers_process p, generate_series(1, 20000) n"
-            " WHERE p.id = %s",
-            [submit("toy_line", subject="Toy 1", input={}).pk],
+            "'id', p.id + n, 'uid', gen_random_uuid(), 'state',"
+            " CASE WHEN n %% %s = 0 THEN 'processing' ELSE 'processed' END,"
+            " 'finished_at', CASE WHEN n %% %s = 0 THEN NULL ELSE now() END))).*"
+            " FROM workers_process p, generate_series(1, 3000) n WHERE p.id = %s",
+            [open_one_in, open_one_in, template],
         )
-        cursor.execute("ANALYZE workers_process")
-    for steps, index in zip(
-        in_flight._steps_in_flight(), ("process_open_idx", "process_error_idx"), strict=True
-    ):
-        plan = steps.values_list(*in_flight._COLUMNS).distinct().explain()
-        assert index in plan
-        assert "Seq Scan on workers_process" not in plan
+        cursor.execute(
+            "INSERT INTO workers_step SELECT (jsonb_populate_record(s, jsonb_build_object("
+            "'id', s.id + 3000 * n, 'process_id', s.process_id + n,"
+            " 'idempotency_key', gen_random_uuid()))).*"
+            " FROM workers_step s, generate_series(1, 3000) n WHERE s.process_id = %s",
+            [template],
+        )
+        for table in ("workers_process", "workers_step"):
+            cursor.execute(f"ANALYZE {table}")
+    with CaptureQueriesContext(connection) as queries:
+        assert found() == []
+    for query in queries:
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN {query['sql']}")
+            plan = "\n".join(row[0] for row in cursor.fetchall())
+        assert "Seq Scan" not in plan, plan
+        # With both tables in one statement, either may be read as a whole, by an index, too.
+        assert "workers_step" not in plan or "workers_process" not in plan, plan
+
+
+def test_a_database_of_a_development_version_is_refused_in_a_sentence() -> None:
+    """Its tables have our names, and `migrate` would fail in the middle."""
+    recorder = MigrationRecorder(connection)
+    # Newer code, as after a rollback, is no other history.
+    recorder.record_applied("workers", "9999_of_newer_code")
+    assert tables.check_history(None, databases=["default"]) == []
+    assert tables.problem() is None
+
+    recorder.record_applied("workers", "0002_gauge")
+
+    (error,) = tables.check_history(None, databases=["default"])
+    assert error.id == "workers.E026"
+    assert "development version: it has workers.0002_gauge" in error.msg
+    assert "workers.0002_gauge" in (tables.problem() or "")
+    with pytest.raises(SystemCheckError, match="development version"):
+        call_command("migrate", verbosity=0, skip_checks=False)

@@ -9,7 +9,9 @@ import pytest
 from django.db import connection
 from django.test import override_settings
 
-from workers.desk.doctor import Finding, database
+from orders import numbers
+from workers import submit
+from workers.desk.doctor import Finding, database, tables
 from workers.desk.doctor.registry import probes
 from workers.store.db import dialect, prepared_plans
 
@@ -205,3 +207,38 @@ class TestDatabase:
         assert {name: name in names for name in ours} == {
             name: connection.vendor == vendor for name, vendor in ours.items()
         }
+
+
+@pytest.mark.postgresql
+class TestAfterADump:
+    def test_sequences_behind_their_tables(self) -> None:
+        submit("toy_line", subject="Toy", input={})
+        assert said(tables.sequences_are_ahead()) == []
+        numbers.skip_to(5000)
+        assert said(tables.sequences_are_ahead()) == []
+
+        dialect.execute("ALTER SEQUENCE workers_process_id_seq RESTART WITH 1")
+        assert said(tables.sequences_are_ahead()) == [
+            ("error", "sequences behind their tables: workers_process.id")
+        ]
+
+    def test_another_collation_than_the_indexes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert said(tables.collation_is_that_of_the_indexes()) == []
+
+        for rows, found in (
+            ([(None, None)], []),
+            ([("2.36", "2.36")], []),
+            (
+                [("2.31", "2.36")],
+                [
+                    "the database's collation has version 2.36, its indexes were built with 2.31",
+                ],
+            ),
+        ):
+            answers = iter([[("150018",)], rows])
+            monkeypatch.setattr(dialect, "fetch", lambda *_, answers=answers: next(answers))
+            assert [what for _, what in said(tables.collation_is_that_of_the_indexes())] == found
+
+    def test_an_older_server_keeps_no_version(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(dialect, "fetch", lambda *_: [("140011",)])
+        assert said(tables.collation_is_that_of_the_indexes()) == []

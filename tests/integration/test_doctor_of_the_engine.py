@@ -160,14 +160,6 @@ class TestBacklog:
         assert levels(backlog.started_steps_end()) == []
         assert levels(backlog.filed_replies_are_settled()) == level
 
-    def test_doctor_warns_of_claim_sent_again_and_never_started(self) -> None:
-        step = StepFactory(claimed=True, agent="press.print")
-        assert said(backlog.claims_are_started()) == []
-        Step.objects.filter(pk=step.pk).update(lost_count=4)
-        assert said(backlog.claims_are_started()) == [
-            ("warning", "1 claim of press.print was sent 5 times and nobody has started it")
-        ]
-
     def test_processes(self) -> None:
         assert said(backlog.processes_by_state()) == [("ok", "processes under way: none")]
         ProcessFactory(state="error")

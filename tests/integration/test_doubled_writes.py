@@ -5,7 +5,7 @@ The process lock keeps two sessions from reading alike; these tests do without i
 
 from collections.abc import Callable
 from copy import deepcopy
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.db import IntegrityError
@@ -43,7 +43,7 @@ def tell(locked: LockedProcess) -> None:
 
 
 def take(locked: LockedProcess) -> None:
-    locked.claim(locked.steps[0], "scheduler", 15)
+    locked.claim(locked.steps[0], "agent@test", uuid4())
 
 
 def take_and_give_back(locked: LockedProcess) -> None:

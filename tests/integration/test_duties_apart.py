@@ -9,7 +9,6 @@ from django.db import OperationalError, ProgrammingError
 
 from tests.alerts import text_of
 from tests.integration.conftest import NOW, claim, only
-from tests.integration.test_store_claims import start
 from workers import scheduler, supervisor
 from workers.client.submission import submit
 from workers.definitions.sentences import in_words, say
@@ -76,9 +75,9 @@ POLL_CALLS = {
 
 
 def expired_claim(clock: Clock, wire: Wire) -> Step:
-    """Leave a step whose claim was started and is past its deadline."""
+    """Leave a step whose claim is past its deadline."""
     process = submit("toy_line", subject="Toy 1", input={})
-    start(claim(NOW), NOW)
+    claim(NOW)
     clock.advance(seconds=32)
     wire.messages.clear()
     return only(process, "one")
@@ -122,6 +121,7 @@ def test_recovery_goes_on_though_every_registered_duty_raises(
     assert dispatch.ADVANCE in [message.task for message in wire.messages]
     clock.advance(seconds=60)
     assert scheduler.advance() == 1
+    wire.deliver_all(dispatch.TAKE)
 
     step.refresh_from_db()
     assert (step.state, step.failure_count) == ("processing", 1)
@@ -140,7 +140,7 @@ def test_the_duties_are_those_that_are_tried_here_in_this_order() -> None:
 def test_what_recovery_raises_is_raised_when_operators_can_be_told(
     clock: Clock, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(expire_claims, "expire", denied)
+    monkeypatch.setattr(expire_claims, "look", denied)
     with pytest.raises(ProgrammingError):
         supervisor.sweep()
     assert Lease.objects.get(name=leases.INCIDENT_COLLECTION).performed_at == NOW
@@ -188,7 +188,7 @@ def test_a_late_sweep_that_raises_says_so_and_does_not_blame_beat(
     clock: Clock, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     supervisor.sweep()
-    monkeypatch.setattr(expire_claims, "expire", denied)
+    monkeypatch.setattr(expire_claims, "look", denied)
     clock.advance(seconds=60)
     with pytest.raises(ProgrammingError):
         supervisor.sweep()

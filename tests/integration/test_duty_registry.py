@@ -1,13 +1,17 @@
 """The registry of duties: in order, each by itself, and one name for one duty."""
 
+from functools import partial
+
 import pytest
 
+from tests.integration.conftest import NOW
 from workers import supervisor
-from workers.models import Lease
+from workers.models import Alert, Lease
 from workers.scheduler import look
-from workers.store import duties, leases
+from workers.store import alerts, duties, leases
 from workers.store.duties import When, duty, perform, registered
 from workers.store.leases import HeldLease
+from workers.testing import frozen_clock
 
 performed: list[str] = []
 
@@ -86,3 +90,38 @@ def test_alerts_are_collected_before_they_are_closed() -> None:
 def test_no_registered_duty_has_the_name_of_the_engines_own() -> None:
     own = {leases.SWEEP, leases.POLL, leases.JOBS, *supervisor.FIRST, *look._own_duties(None)}
     assert not own & duties._registered.keys()
+
+
+@pytest.mark.django_db
+def test_at_rest_a_duty_is_performed_every_ten_seconds_and_at_once_for_news(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(duties, "REST_SECONDS", 10.0)
+    done: list[str] = []
+    perform_two = partial(
+        perform, {name: lambda lease: done.append(lease.name) for name in ("one", "two")}, "test"
+    )
+    with frozen_clock(NOW) as clock:
+        perform_two()
+        clock.advance(seconds=9)
+        perform_two()
+        assert done == ["one", "two"]
+        alerts.raise_alert("row_unusable", params={"text": "x"}, subject="1")
+        perform_two()
+        assert done == ["one", "two"] * 2
+        Alert.objects.update(resolved_at=clock.now)
+        perform_two()
+        assert done == ["one", "two"] * 2
+        clock.advance(seconds=10)
+        perform_two()
+        assert done == ["one", "two"] * 3
+
+
+@pytest.mark.django_db
+def test_a_duty_that_failed_does_not_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(duties, "REST_SECONDS", 10.0)
+
+    def fail(_lease: HeldLease) -> None:
+        raise ValueError
+
+    assert [perform({"one": fail}, "test") for _ in range(3)] == [["one"]] * 3

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.integration.conftest import only, start_and_lose
+from tests.integration.conftest import begin, only, start_and_lose
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import be_away, fail
 from workers import scheduler
@@ -16,6 +16,7 @@ from workers.models import Alert, Step
 from workers.operate import invariants
 from workers.supervisor import sweep
 from workers.testing import Wire, pass_time
+from workers.testing.agent_processes import CALL, REPLY
 
 pytestmark = pytest.mark.django_db
 
@@ -98,9 +99,9 @@ class TestEffects:
         wire.run_until_idle()
         toy.script["toy.forgetful"] = fail
         operations.undo(process.pk, outcome="cancelled", actor="ann", reason="")
-        scheduler.advance()
-        wire.deliver_all("workers.run_bundle")
-        wire.deliver_all("workers.settle")
+        begin(wire)
+        wire.deliver_all(CALL)
+        wire.deliver_all(REPLY)
         assert len(toy.calls["toy.forgetful"]) == 1
         pass_time(4000)
         wire.run_until_idle()

@@ -93,7 +93,7 @@ with frozen_clock() as clock, wired() as wire:
     workers.cancel(Process.objects.last().pk, actor="operator:ann", reason="no such place")
     wire.run_until_settled(clock)
 print(*Process.objects.order_by("id").values_list("state", flat=True))
-print(Alert.objects.get().resolved_at is not None)
+print(Alert.objects.get(code='process_error').resolved_at is not None)
 print(*sorted(retention.prune()))
 client = Client()
 client.force_login(User.objects.create_superuser("root"))

@@ -9,26 +9,30 @@ from django.apps import apps
 from django.conf import LazySettings
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth import get_user_model
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.db import ProgrammingError
 from django.utils import timezone
 
-from orders import dead_letters
 from orders import invariants as shop_invariants
-from orders.models import DeadLetter, Order, Product, Return
+from orders.models import Order, Product, Return
 from orders.returning import accept_return
 from orders.sandbox.server import Sandbox
 from orders.submission import Customer, Line, place_order
-from tests.admin.test_masking import ADDRESS, MAIL, NAME, SECRETS, private_letter, private_order
+from tests.admin.conftest import note
+from tests.admin.test_masking import (
+    ADDRESS,
+    MAIL,
+    NAME,
+    SECRETS,
+    private_order,
+)
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
 from workers import PersonalRows
 from workers.client import operations
 from workers.definitions import amounts
-from workers.desk.models import Note
 from workers.desk.store import notes
 from workers.exceptions import StateError
-from workers.management.terminal import actor
-from workers.models import Alert, Incident, Journal, Process, Sink, Step, UndoRequest
+from workers.models import Alert, Journal, Process, Sink, Step, UndoRequest
 from workers.operate import invariants, persons
 from workers.rules.approved_acts import Act
 from workers.store.operate import erase as erasing
@@ -167,15 +171,35 @@ def test_what_is_nobodys_stays_as_it_was() -> None:
     assert (request.asked_by, request.decided_by) == ("operator:bob", "operator:eve")
 
 
+@pytest.mark.parametrize("line", ["2026", "Payment", "permanent", "9.00"])
+def test_records_of_engine_survive_whatever_the_person_is_called(line: str) -> None:
+    order = ended_order()
+    process = Process.objects.get(pk=order.process_id)
+    process.input["customer"]["address"] = f"1 Road\n{line}"
+    process.save(update_fields=["input"])
+    note(order, "processed", before="processing", after="processed", detail={
+        "step": "charge_payment", "agent": "payment.charge", "amount": "9.00",
+        "claimed_at": "2026-11-29T23:35:02+00:00", "fault": {"kind": "permanent", "code": "c"},
+    })  # fmt: skip
+    before = Journal.objects.latest("pk").detail
+
+    operations.erase(order.process_id, **ANN)
+
+    assert Journal.objects.get(event="processed", process=process).detail == before
+
+
 def test_every_invariant_holds_for_an_order_that_was_erased(wire: Wire, sandbox: Sandbox) -> None:
     Product.objects.create(sku="SKU-001", name="Lamp", price=9, stock=9)
     order, _ = place_order(
         Customer(NAME, MAIL, ADDRESS), [Line("SKU-001", 1)], submission_key="k", source="shop"
     )
     wire.run_until_idle()
-    assert Process.objects.get().state == "processed"
+    assert Process.objects.get(workflow="fulfilment").state == "processed"
 
-    assert persons.erase(MAIL, **ANN).erased == [f"Order {order.number}"]
+    assert persons.erase(MAIL, **ANN).erased == [
+        f"Order {order.number}",
+        f"Notice of order {order.number}: received",
+    ]
 
     assert secrets_in(dump()) == []
     assert invariants.violations() == []
@@ -331,109 +355,3 @@ def test_above_the_sum_it_takes_two_persons(
     assert secrets_in(dump()) == []
     row = Journal.objects.get(event="erased")
     assert row.actor == "operator:bob"
-
-
-class TestAPerson:
-    def test_a_dry_run_says_what_would_go_and_changes_nothing(self) -> None:
-        order = ended_order()
-        letter = private_letter()
-        dead_letters.discard(letter.pk, actor="operator:ann", reason=f"{NAME} rang")
-        ann = get_user_model().objects.get(username="ann")
-        LogEntry.objects.log_actions(ann.pk, [letter], CHANGE, f"{NAME} rang", single_object=True)
-        before = dump()
-
-        out = call("erase", MAIL.upper(), "--dry-run")
-
-        assert out.splitlines()[0] == "Order of Z***: would be erased"
-        assert "dead letters: 1 would be erased" in out
-        assert dump() == before
-        call("erase", MAIL, "--reason", "asked by post")
-        assert secrets_in(dump()) == []
-        assert not DeadLetter.objects.exists()
-        assert Order.objects.get(pk=order.pk).customer_name == "***"
-
-    def test_a_note_on_an_incident_that_names_the_address_goes(self) -> None:
-        author = get_user_model().objects.create_user("ann", is_staff=True)
-        now = timezone.now()
-        incident = Incident.objects.create(
-            key="k", kind="other", code="c", severity=1, opened_at=now, last_at=now
-        )
-        for text in (f"{MAIL} rang", "the carrier rang"):
-            notes.write_on_incident(incident.pk, author.pk, text, actor="operator:ann")
-
-        assert persons.erase(MAIL, dry_run=True, **ANN).beside == {"notes": 1}
-        assert Note.objects.count() == 2
-        assert persons.erase(MAIL, **ANN).beside == {"notes": 1}
-        assert Note.objects.get().text == "the carrier rang"
-
-    def test_what_has_not_ended_is_kept_and_named_and_the_rest_goes(self) -> None:
-        open_order, order = private_order(), ended_order()
-        letter = private_letter()
-
-        with pytest.raises(CommandError) as kept:
-            call("erase", MAIL, "--reason", "asked by post")
-
-        assert f"{open_order.process.subject} is error and may still need" in str(kept.value)
-        assert f"Dead letter {letter.pk} is open." in str(kept.value)
-        assert Order.objects.get(pk=order.pk).customer_name == "***"
-        assert Order.objects.get(pk=open_order.pk).customer_name == NAME
-        assert DeadLetter.objects.get().pk == letter.pk
-
-    def test_a_process_of_an_app_that_registered_nothing_is_found_by_its_input(self) -> None:
-        process = ProcessFactory(
-            version=2, state="processed", input={"customer": {"email": MAIL}, "number": 1}
-        )
-        StepFactory(process=process, processed=True)
-        # Other addresses that end alike, or stand in a longer one.
-        others = [
-            ProcessFactory(version=2, state="processed", input={"customer": {"email": mail}})
-            for mail in (f"jo.{MAIL}", f"{MAIL}.uk")
-        ]
-        assert persons.find(MAIL.title()) == [process.pk]
-        persons.erase(MAIL, **ANN)
-        assert Process.objects.get(pk=process.pk).input == {
-            "customer": {"email": "***"}, "number": 1
-        }  # fmt: skip
-        assert Process.objects.filter(erased_at=None).count() == len(others)
-
-    def test_an_address_that_is_not_ascii_is_found(self) -> None:
-        mail = "zoë@exämple.org"
-        process = ProcessFactory(version=2, state="processed", input={"customer": {"email": mail}})
-        assert persons.find(mail) == [process.pk]
-
-    def test_who_is_not_known_is_said_to_be_so(self) -> None:
-        before = dump()
-        out = call("erase", "nobody@example.org", "--dry-run")
-        assert out == "Nothing is kept of nobody@example.org.\n"
-        assert dump() == before
-
-    @pytest.mark.parametrize(
-        ("words", "said"),
-        [
-            (("zelda",), "EMAIL must be a mail address, got 'zelda'."),
-            ((MAIL,), "Say why, with --reason"),
-            ((MAIL, "--reason", f"{MAIL} wrote"), "The reason must not name the person"),
-        ],
-    )
-    def test_bad_words_are_refused(self, words: tuple[str, ...], said: str) -> None:
-        ended_order()
-        before = dump()
-        with pytest.raises(CommandError, match=said):
-            call("erase", *words)
-        assert dump() == before
-
-    def test_export_has_all_data_of_person_and_is_journalled(self) -> None:
-        order = ended_order()
-        private_letter()
-
-        found = json.loads(call("export", MAIL))
-
-        first = found["processes"][0]
-        assert first["input"]["customer"]["email"] == MAIL
-        assert first["orders"][0]["customer_address"] == ADDRESS
-        assert NAME in first["notes"][0]["text"]
-        assert [step["name"] for step in first["steps"]]
-        assert MAIL in found["dead letters"][0]["body"]
-        assert Journal.objects.filter(event="personal_shown", process=order.process).count() == 1
-        exported = Journal.objects.get(event="person_exported")
-        assert (exported.actor, exported.detail) == (actor(), {"processes": 2})

@@ -3,19 +3,16 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from uuid import uuid4
 
 import pytest
 
-from tests.integration.conftest import NOW, claim, only
-from tests.integration.test_store_claims import start
+from tests.integration.conftest import NOW, claim
 from workers import scheduler
-from workers.models import Flow, Lease, Process, Sink
+from workers.models import Lease, Process, Sink
 from workers.protocol.messages import Reply
 from workers.store import leases
-from workers.store.claims import find_work, unstarted
+from workers.store.claims import find_work
 from workers.store.claims.find_work import Look
-from workers.store.flow import flow_control
 from workers.store.settle import filed_replies
 
 pytestmark = pytest.mark.django_db
@@ -24,8 +21,6 @@ Toy = Callable[..., Process]
 NOTHING = Look(
     has_filed=False,
     has_flagged=False,
-    has_lost=False,
-    has_rates=False,
     is_poll_due=False,
     has_untold=False,
 )
@@ -46,7 +41,6 @@ def test_at_idle_there_is_nothing_to_do(toy: Toy) -> None:
 def test_a_filed_reply_is_seen(toy: Toy) -> None:
     toy()
     (found,) = claim()
-    start([found])
     assert filed_replies.file(
         Reply(found.step_id, found.claim_id, 1, result={}), "a1", NOW + timedelta(seconds=1)
     )
@@ -58,27 +52,6 @@ def test_a_process_that_waits_for_a_decision_is_seen(toy: Toy) -> None:
     Process.objects.filter(pk=toy().pk).update(needs_decision=True)
 
     assert find_work.look(NOW) == replace(NOTHING, has_flagged=True)
-
-
-def test_look_sees_unstarted_claim_once_allowance_is_over(toy: Toy) -> None:
-    toy()
-    (found,) = claim()
-    over = only(Process.objects.get(), "one").dispatch_by
-    assert over is not None
-    late = over + timedelta(milliseconds=1)
-    assert leases.is_due(leases.POLL, 5, late)
-
-    seen = [find_work.look(at).has_lost for at in (NOW, over, late)]
-    start([found], late, uuid4())
-
-    assert seen == [False, False, True]
-    assert find_work.look(late) == NOTHING
-
-
-def test_a_rate_is_seen(toy: Toy) -> None:
-    Flow.objects.filter(agent="toy.alpha").update(rate_per_second=2)
-
-    assert find_work.look(NOW) == replace(NOTHING, has_rates=True)
 
 
 def test_who_is_to_be_told_is_seen(toy: Toy) -> None:
@@ -110,8 +83,6 @@ def test_idle_scheduler_skips_queries_for_absent_work(
         (filed_replies, "filed"),
         (find_work, "flagged"),
         (find_work, "standing_still"),
-        (unstarted, "lost"),
-        (flow_control, "seconds_to_next"),
     ):
         monkeypatch.setattr(owner, name, refuse)
 

@@ -8,14 +8,15 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from tests.alerts import text_of
-from tests.integration.conftest import NOW, only
+from tests.integration.conftest import NOW, begin, calls_on, only
 from tests.toyflow import agents as toy
-from workers import scheduler, supervisor
+from workers import supervisor
 from workers.client.submission import submit
 from workers.conf import sas
 from workers.definitions import registry
 from workers.definitions.agent import Call
 from workers.exceptions import Unavailable
+from workers.http import fault_of_status
 from workers.models import Alert, Flow, Process, Step
 from workers.rules.masks import Mask
 from workers.store import personal_data
@@ -23,6 +24,7 @@ from workers.store.claims import claim_steps
 from workers.store.flow import flow_control, last_answers
 from workers.supervisor import beat_schedule
 from workers.testing import Wire, pass_time
+from workers.testing.agent_processes import room as anywhere
 
 pytestmark = pytest.mark.django_db
 
@@ -95,7 +97,9 @@ def test_a_half_open_breaker_lets_one_claim_through(wire: Wire) -> None:
     let_it_rest()
     wire.drop_all()
 
-    assert scheduler.advance() == 1
+    begin(wire)
+
+    assert len(calls_on(wire)) == 1
 
 
 def test_other_agents_go_on(wire: Wire) -> None:
@@ -125,6 +129,63 @@ def test_a_breaker_open_for_long_is_one_alert(wire: Wire) -> None:
     assert ": away. Its steps wait" in text_of(Alert.objects.get())
 
 
+def refuse(call: Call) -> dict[str, Any]:
+    raise fault_of_status("POST /charge", 401, {}, {})
+
+
+def test_refused_credentials_hold_every_order_undo_none_and_are_one_alert(wire: Wire) -> None:
+    toy.script["toy.alpha"] = refuse
+    for number in range(20):
+        submit("toy_line", subject=f"Toy {number}", input={})
+    for _ in range(12):
+        wire.run_until_idle()
+        pass_time(600)
+        let_it_rest()
+    Flow.objects.filter(agent="toy.alpha").update(opened_at="2026-01-01T00:00Z")
+    supervisor.sweep()
+
+    assert set(Step.objects.filter(name="one").values_list("state", "failure_count")) == {
+        ("pending", 0)
+    }
+    alert = Alert.objects.get()
+    assert alert.code == "breaker_open"
+    assert ": POST /charge: answered 401: look at our credentials." in text_of(alert)
+
+    del toy.script["toy.alpha"]
+    for _ in range(3):
+        wire.run_until_idle()
+        pass_time(600)
+        let_it_rest()
+    assert set(Process.objects.values_list("state", flat=True)) == {"processed"}
+
+
+def test_order_refused_alone_goes_to_an_operator_and_is_not_undone(wire: Wire) -> None:
+    toy.script["toy.alpha"] = lambda call: refuse(call) if call.subject == "Bad" else {}
+    bad = submit("toy_line", subject="Bad", input={})
+    for number in range(6):
+        submit("toy_line", subject=f"Toy {number}", input={})
+        wire.run_until_idle()
+        pass_time(600)
+
+    assert (only(bad, "one").state, only(bad, "one").failure_count) == ("error", 0)
+    assert Process.objects.get(subject="Bad").state == "error"
+    assert list(Alert.objects.values_list("code", flat=True)) == ["process_error"]
+    assert breaker().open_until is None
+
+
+def test_status_that_an_agent_declares_is_its_service_s_own_refusal(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(registry.agent("toy.alpha")), "proof", frozenset({401}))
+    toy.script["toy.alpha"] = refuse
+    submit("toy_line", subject="Toy 1", input={})
+
+    wire.run_until_idle()
+
+    fault = Step.objects.get(name="one").fault
+    assert (fault["kind"], fault["code"], fault["no_effect"]) == ("permanent", "http_401", True)
+
+
 def test_what_a_service_answered_last_is_told_without_what_is_personal(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,7 +206,7 @@ def test_a_look_that_finds_nothing_asks_once_and_not_for_each_agent() -> None:
     agents = {agent.name for agent in registry.agents()}
 
     with CaptureQueriesContext(connection) as captured:
-        assert claim_steps.claim_due(agents, "scheduler") == []
+        assert claim_steps.claim_due(agents, anywhere()) == []
 
     asked = [query["sql"] for query in captured.captured_queries if "SELECT" in query["sql"]]
     assert len(agents) > 1
@@ -163,6 +224,7 @@ def test_successor_is_claimed_at_settlement_without_further_look(wire: Wire) -> 
         query["sql"]
         for query in captured.captured_queries
         if query["sql"].startswith("SELECT s.id, s.process_id FROM workers_live l")
+        and "l.state = 'pending'" in query["sql"]
     ]
     # The first step is looked for; the second is claimed as the first one ends.
     assert len(looks) == 1
@@ -201,7 +263,8 @@ def test_what_a_transaction_claims_and_ends_counts_before_it_is_written() -> Non
     with transaction.atomic():
         locked = flow_control.LockedFlow({"toy.alpha"}, NOW)
         rooms = [locked.room()["toy.alpha"]]
-        locked.spend({"toy.alpha": 4})
+        for _ in range(4):
+            locked.spend("toy.alpha", 1)
         rooms.append(locked.room()["toy.alpha"])
         locked.free({"toy.alpha": 1, "toy.beta": 5})
         rooms.append(locked.room()["toy.alpha"])
@@ -221,9 +284,9 @@ def test_a_declared_rate_holds_from_the_first_claim_and_an_operator_overrides_it
     for number in range(5):
         submit("toy_line", subject=f"Toy {number}", input={})
 
-    assert len(claim_steps.claim_due({"toy.alpha"}, "scheduler")) == 1
+    assert len(claim_steps.claim_due({"toy.alpha"}, anywhere())) == 1
 
     Flow.objects.filter(agent="toy.alpha").update(rate_per_second=None)
     beat_schedule.ensure_flow()
     assert Flow.objects.get(agent="toy.alpha").rate_per_second is None
-    assert len(claim_steps.claim_due({"toy.alpha"}, "scheduler")) == 4
+    assert len(claim_steps.claim_due({"toy.alpha"}, anywhere())) == 4

@@ -55,8 +55,8 @@ def test_connections_are_closed_around_the_projects_tasks_as_celery_does(
 
 
 def test_the_engines_tasks_keep_theirs_and_leave_no_cache_open(fixup: WorkerFixup) -> None:
-    fixup.on_task_prerun(task(dispatch.SETTLE))
-    fixup.on_task_postrun(task(dispatch.SETTLE))
+    fixup.on_task_prerun(task(dispatch.ADVANCE))
+    fixup.on_task_postrun(task(dispatch.ADVANCE))
 
     assert fixup._close_database.call_count == 0  # type: ignore[attr-defined]
     assert fixup.close_cache.call_count == 1  # type: ignore[attr-defined]
@@ -155,7 +155,7 @@ def _bound(
 def test_a_pool_is_ended_when_the_time_of_the_engines_calls_is_over(
     monkeypatch: pytest.MonkeyPatch, under_way: set[_Request]
 ) -> None:
-    under_way.add(_Request(name=dispatch.RUN_BUNDLE))
+    under_way.add(_Request(name=dispatch.TAKE))
 
     signals, slept = _bound(monkeypatch, under_way)
 
@@ -167,7 +167,7 @@ def test_a_pool_is_ended_when_the_time_of_the_engines_calls_is_over(
 def test_a_task_of_the_projects_own_is_waited_for(
     asked: int, monkeypatch: pytest.MonkeyPatch, under_way: set[_Request]
 ) -> None:
-    under_way |= {_Request(name="acme.long"), _Request(name=dispatch.RUN_BUNDLE)}
+    under_way |= {_Request(name="acme.long"), _Request(name=dispatch.TAKE)}
 
     signals, slept = _bound(monkeypatch, under_way, asked=asked)
 

@@ -14,7 +14,7 @@ from orders.models import Product, Reservation
 from orders.submission import Customer, Line, place_order
 from tests.integration.conftest import NOW, claim, only
 from tests.toyflow import agents as toy
-from tests.unit.build import a_process, a_step
+from tests.unit.build import a_step
 from workers.agent import runner
 from workers.agent.call_pool import Work
 from workers.client.submission import submit
@@ -22,28 +22,18 @@ from workers.definitions import registry
 from workers.definitions.agent import Call, Deadline
 from workers.models import Flow, Process, Sink, Step
 from workers.notify import relay, threads
-from workers.protocol.faults import FaultRecord
-from workers.protocol.messages import Bundle, Reply, Request
+from workers.protocol.messages import Reply, Request
 from workers.rules.rows import NewSink
 from workers.runtime.failpoints import durable
-from workers.scheduler import bundles
 from workers.store import leases, sinks
-from workers.store.claims import claim_steps, request_data, unstarted
 from workers.store.expire import expire_claims
-from workers.store.flow import flow_settings, holds, spend_rate
+from workers.store.flow import flow_settings, holds
 from workers.store.settle import settle_replies
+from workers.testing.agent_processes import room as anywhere
 
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(seconds=10)
 DEFERRAL = {"seconds": 60.0, "question": "?", "permission": "", "escalate_seconds": None}
-
-
-def begin(found: list[claim_steps.Claim]) -> None:
-    wanted = [(one.step_id, one.claim_id) for one in found]
-    started = claim_steps.start(
-        wanted, timeout_seconds=30, worker="agent", delivery=uuid4(), now=NOW
-    )
-    assert len(started) == len(found)
 
 
 def line(number: int = 1, workflow: str = "toy_line") -> Process:
@@ -51,30 +41,11 @@ def line(number: int = 1, workflow: str = "toy_line") -> Process:
 
 
 class TestClaims:
-    def test_a_claim_that_was_superseded_hands_nothing_back(self) -> None:
-        process = line()
-        (first,) = claim()
-        unstarted.release([first], "scheduler", "refused", NOW)
-        (second,) = claim()
-
-        assert unstarted.release([first], "scheduler", "refused again", NOW) == 0
-
-        step = only(process, "one")
-        assert (step.state, step.claim_id, step.attempt) == ("processing", second.claim_id, 2)
-
     def test_a_step_whose_reply_is_filed_is_not_expired(self) -> None:
         over = a_step(complete_by=NOW - timedelta(seconds=5))
 
         assert expire_claims.is_expired(over, NOW)
         assert not expire_claims.is_expired(replace(over, is_filed=True), NOW)
-
-    def test_waiting_for_a_worker_takes_nothing_of_the_time_of_all_attempts(self) -> None:
-        step = a_step(attempt=2, began_at=NOW - timedelta(seconds=100), total_seconds=500)
-        step.claimed_at, step.started_at = NOW - timedelta(seconds=80), NOW - timedelta(seconds=10)
-
-        a_process(step).fail(step, "failed", "agent", FaultRecord("transient", "x"))
-
-        assert step.began_at == NOW - timedelta(seconds=30)
 
 
 class TestRoom:
@@ -82,10 +53,9 @@ class TestRoom:
         Flow.objects.filter(agent="toy.gamma").update(window=1)
         first, second = line(1, "toy_narrow"), line(2, "toy_narrow")
         (taken,) = claim()
-        begin([taken])
         deferral = Reply(taken.step_id, taken.claim_id, 1, deferral=DEFERRAL)
 
-        settled = settle_replies.settle([deferral], "scheduler", NOW)
+        settled = settle_replies.settle([deferral], "scheduler", NOW, own_room=anywhere())
 
         assert only(first, "only").deferral is not None
         assert settled.waited_for == {"toy.gamma"}
@@ -95,7 +65,6 @@ class TestRoom:
         Flow.objects.filter(agent="toy.gamma").update(window=1)
         line(1, "toy_narrow")
         (taken,) = claim()
-        begin([taken])
         settle_replies.settle(
             [Reply(taken.step_id, taken.claim_id, 1, deferral=DEFERRAL)], "s", NOW
         )
@@ -105,7 +74,7 @@ class TestRoom:
 
         result = Reply(taken.step_id, taken.claim_id, 1, result={})
 
-        settled = settle_replies.settle([result], "scheduler", NOW)
+        settled = settle_replies.settle([result], "scheduler", NOW, own_room=anywhere())
 
         assert (settled.claims, settled.waited_for) == ([], set())
 
@@ -115,21 +84,18 @@ class TestRoom:
         for number in range(7):
             line(number)
         taken = claim()
-        spend_rate.spend("toy.alpha", len(taken), NOW)
-        begin(taken)
-        assert (len(taken), claim()) == (2, [])
+        assert (len(taken), claim()) == (1, [])
         flow_settings.set_flow("toy.alpha", {"rate_per_second": 40}, now=NOW, **told)
 
-        assert len(claim()) == 4
+        assert len(claim()) == 2
 
     def test_a_step_that_becomes_ready_is_not_claimed_while_it_is_held(self) -> None:
         process = line()
         taken = claim()
-        begin(taken)
         holds.hold("step", "two", actor="ann", reason="", now=NOW)
 
         settled = settle_replies.settle(
-            [Reply(taken[0].step_id, taken[0].claim_id, 1, result={})], "s"
+            [Reply(taken[0].step_id, taken[0].claim_id, 1, result={})], "s", own_room=anywhere()
         )
 
         assert settled.claims == []
@@ -141,39 +107,26 @@ class TestRoom:
         assert leases.acquire(leases.SWEEP, "two", 15, NOW + timedelta(seconds=16))
 
 
-class TestBundles:
-    def test_a_local_agent_s_message_is_worked_on_for_ten_minutes_at_most(self) -> None:
-        for number in range(60):
-            line(number, "toy_local")
-        Step.objects.update(timeout_seconds=250)
-
-        taken = claim_steps.claim_due({"toy.writer"}, "scheduler", NOW)
-        made = bundles.load(taken, request_data.material(taken)).bundles
-
-        assert {len(bundle.requests) for bundle, _ in made} == {2}
-
+class TestAlone:
     @pytest.mark.parametrize(
-        ("code", "failures", "sizes"),
+        ("code", "failures", "are_alone"),
         [
-            ("expired", 2, [1, 1, 1, 1]),
-            ("worker_died", 2, [1, 1, 1, 1]),
+            ("expired", 2, [True]),
+            ("worker_died", 2, [True]),
             # One more silence would not be its last; and whoever answered has killed nobody.
-            ("worker_died", 1, [4]),
-            ("http_500", 2, [4]),
+            ("worker_died", 1, [False] * 4),
+            ("http_500", 2, [False] * 4),
         ],
     )
-    def test_what_may_kill_its_worker_travels_alone(
-        self, code: str, failures: int, sizes: list[int]
+    def test_what_may_kill_its_worker_is_taken_alone(
+        self, code: str, failures: int, are_alone: list[bool]
     ) -> None:
         for number in range(4):
             line(number)
         fault = {"kind": "expired", "code": code, "message": "m"}
         Step.objects.filter(name="one").update(failure_count=failures, fault=fault)
 
-        taken = claim()
-        made = bundles.load(taken, request_data.material(taken)).bundles
-
-        assert [len(bundle.requests) for bundle, _ in made] == sizes
+        assert [one.is_alone for one in claim()] == are_alone
 
 
 class TestAgents:
@@ -187,10 +140,7 @@ class TestAgents:
         toy.script["toy.alpha"] = outlast
         request = Request(1, uuid4(), 1, "one", "Toy 1", "key", {})
 
-        bundle = Bundle("toy.alpha", 30, (request,))
-        work = Work(registry.agent("toy.alpha"), request, deadline, bundle)
-
-        assert runner.call(work) is None
+        assert runner.call(Work(registry.agent("toy.alpha"), request, deadline)) is None
 
 
 class Countdown(Deadline):

@@ -119,7 +119,7 @@ def test_resolving_by_hand_closes_its_alerts_and_what_is_raised_again_reopens_it
     assert Alert.objects.get().comment == "known"
     assert incidents.refresh(NOW) == 0
     alert()
-    incidents.collect(NOW + HOUR)
+    incidents.collect(NOW + timedelta(minutes=9))
     incident.refresh_from_db()
     assert (incident.state, incident.members, incident.reopened) == ("open", 1, 1)
 

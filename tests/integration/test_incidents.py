@@ -1,7 +1,7 @@
 """Alerts of one cause become one incident, which follows them until the cause is gone."""
 
 from collections.abc import Collection, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -15,7 +15,8 @@ from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions import amounts
 from workers.definitions.agent import Call
-from workers.desk.rules.incidents import REOPEN_WITHIN
+from workers.desk.models import Minute
+from workers.desk.rules.incidents import SAME_OUTAGE_WITHIN
 from workers.desk.store import incidents
 from workers.desk.store.incidents import collect, refresh
 from workers.exceptions import Permanent
@@ -28,7 +29,7 @@ from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
-HOUR = timedelta(hours=1)
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 FAULT = {"kind": "permanent", "code": "http_400", "message": "POST /charge: answered 400"}
 
 
@@ -143,7 +144,7 @@ def test_one_whose_cause_comes_back_soon_is_reopened() -> None:
     over(Alert.objects.get())
     refresh(NOW)
     fails()
-    collect(NOW + REOPEN_WITHIN - HOUR)
+    collect(NOW + SAME_OUTAGE_WITHIN - MINUTE)
     incident = Incident.objects.get()
     assert (incident.state, incident.members, incident.reopened) == ("open", 1, 1)
     assert (incident.resolved_at, incident.opened_at, incident.total) == (None, NOW, 2)
@@ -155,10 +156,69 @@ def test_cause_that_returns_late_opens_a_new_incident() -> None:
     over(alert)
     refresh(NOW)
     fails()
-    collect(NOW + REOPEN_WITHIN + HOUR)
+    collect(NOW + SAME_OUTAGE_WITHIN + MINUTE)
     old, new = Incident.objects.order_by("pk")
     assert old.key == new.key
     assert (old.state, old.members, new.state, new.members) == ("resolved", 0, "open", 1)
+
+
+TROUBLE = {**FAULT, "kind": "transient", "code": "http_500", "message": "answered 500"}
+
+
+def works(at: datetime, agent: str = "toy.run", **counts: int) -> None:
+    Minute.objects.create(agent=agent, at=at.replace(second=0, microsecond=0), counts=counts)
+
+
+@pytest.mark.parametrize(
+    ("fault", "later", "counts", "expected"),
+    [
+        (TROUBLE, 30 * MINUTE, {"ok": 3, "transient": 1}, [1, 1]),
+        # It never worked meanwhile, or another service did, or it is too soon to tell.
+        (TROUBLE, 30 * MINUTE, {"transient": 4}, [2]),
+        (TROUBLE, 30 * MINUTE, {}, [2]),
+        (TROUBLE, SAME_OUTAGE_WITHIN - MINUTE, {"ok": 3}, [2]),
+        # The orders are at fault, whatever the service does.
+        (FAULT, 30 * MINUTE, {"ok": 3}, [2]),
+    ],
+)
+def test_an_incident_is_one_outage_in_time(
+    fault: dict[str, Any], later: timedelta, counts: dict[str, int], expected: list[int]
+) -> None:
+    agent = fails(fault=fault).step.agent  # type: ignore[union-attr]
+    collect(NOW)
+    works(NOW + 5 * MINUTE, agent, **counts)
+    works(NOW + 5 * MINUTE, "another", ok=9)
+    fails(fault=fault, at=NOW + later)
+
+    collect(NOW + later)
+
+    found = list(Incident.objects.order_by("pk").values_list("members", flat=True))
+    assert found == expected
+    first, last = Incident.objects.earliest("pk"), Incident.objects.latest("pk")
+    assert last.opened_at == (NOW if len(expected) == 1 else NOW + later)
+    assert last.key == (first.key if len(expected) == 1 else f"{first.key}-2")
+
+
+def test_further_outages_have_numbers_while_others_are_open() -> None:
+    keys = []
+    for number in range(3):
+        at = NOW + number * HOUR
+        agent = fails(fault=TROUBLE, at=at).step.agent  # type: ignore[union-attr]
+        works(at + 30 * MINUTE, agent, ok=1)
+        # A second one soon after belongs to the newest.
+        fails(fault=TROUBLE, at=at + MINUTE)
+        collect(at + MINUTE)
+        keys.append(Incident.objects.latest("pk").key)
+
+    first = keys[0]
+    assert keys == [first, f"{first}-2", f"{first}-3"]
+    assert set(Incident.objects.values_list("members", flat=True)) == {2}
+
+    over(*Incident.objects.get(key=f"{first}-2").alerts.all())
+    refresh(NOW + 4 * HOUR)
+    fails(fault=TROUBLE, at=NOW + 5 * HOUR)
+    collect(NOW + 5 * HOUR)
+    assert Incident.objects.get(key=f"{first}-3").members == 3
 
 
 def test_one_that_was_put_off_is_open_again_when_its_time_is_over() -> None:

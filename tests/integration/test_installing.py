@@ -23,7 +23,7 @@ from workers.definitions.agent import DEFAULT_QUEUE
 from workers.desk import wake_ups
 from workers.wire import dispatch
 
-ENGINE = {"sas.scheduler", "sas.replies", "sas.supervisor", "sas.reports"}
+ENGINE = {"sas.scheduler", "sas.supervisor", "sas.reports"}
 
 
 def celery_app(**given: Any) -> Celery:
@@ -78,7 +78,7 @@ def test_a_broker_gets_the_transport_that_is_mended(
     [
         ({}, {"celery"}),
         ({"task_default_queue": "acme.default"}, {"acme.default"}),
-        ({"task_queues": [Queue("acme.mail"), Queue("sas.replies")]}, {"acme.mail"}),
+        ({"task_queues": [Queue("acme.mail"), Queue("sas.reports")]}, {"acme.mail"}),
     ],
 )
 def test_a_plain_worker_serves_the_projects_queues_and_the_engines(
@@ -149,11 +149,11 @@ def test_a_rate_limit_for_all_tasks_is_told_of(monkeypatch: pytest.MonkeyPatch) 
 
     assert "workers.W014" not in ids(check_celery(None))
     monkeypatch.setitem(current_app.conf.changes, "task_annotations", {"*": {"rate_limit": "10/s"}})
-    monkeypatch.setattr(current_app.tasks[dispatch.SETTLE], "rate_limit", "10/s")
+    monkeypatch.setattr(current_app.tasks[dispatch.TAKE], "rate_limit", "10/s")
 
     (warning,) = [message for message in check_celery(None) if message.id == "workers.W014"]
 
-    assert dispatch.SETTLE in warning.msg
+    assert dispatch.TAKE in warning.msg
 
 
 def test_a_command_that_has_imported_no_task_is_told_of_it_as_well() -> None:
@@ -205,8 +205,7 @@ def test_a_router_that_moves_the_engines_tables_is_refused(router: Callable[[], 
 @pytest.mark.parametrize(
     "name",
     [
-        *(dispatch.SETTLE, dispatch.RUN_BUNDLE, dispatch.TAKE, dispatch.ADVANCE, dispatch.SWEEP),
-        *(dispatch.PRUNE, dispatch.REPORT),
+        *(dispatch.TAKE, dispatch.ADVANCE, dispatch.SWEEP, dispatch.PRUNE, dispatch.REPORT),
         *(one.task for one in (wake_ups.RUN_JOBS, wake_ups.KEEP_HEALTH, wake_ups.EXAMINE)),
     ],
 )

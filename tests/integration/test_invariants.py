@@ -1,7 +1,6 @@
 """Each invariant finds the row that breaks it, and nothing in a healthy store."""
 
 import io
-import itertools
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -16,8 +15,8 @@ from django.utils import timezone
 from orders import invariants as shop
 from orders.models import Order, Product, Reservation
 from orders.submission import Customer, Line, place_order
+from tests.integration.conftest import begin
 from tests.toyflow import agents as toy
-from workers import scheduler
 from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import Permanent, Transient
@@ -48,7 +47,7 @@ def lively(wire: Wire) -> Process:
         wire.run_until_idle()
         pass_time(600)
     submit("toy_line", subject="Claimed", input={})
-    scheduler.advance()
+    begin(wire)
     submit("toy_line", subject="Fresh", input={})
     healed.refresh_from_db()
     assert healed.state == "processed"
@@ -181,7 +180,10 @@ BREAKS: dict[str, Callable[[Process], object]] = {
     ),
     "nothing_is_forgotten": lambda p: Step.objects.filter(
         process__subject="Claimed", state="processing"
-    ).update(dispatch_by=timezone.now() - timedelta(minutes=5)),
+    ).update(
+        started_at=timezone.now() - timedelta(minutes=6),
+        complete_by=timezone.now() - timedelta(minutes=5),
+    ),
 }
 
 
@@ -293,20 +295,6 @@ def test_slices_find_what_the_whole_finds(lively: Process, monkeypatch: pytest.M
     )
     assert [result.invariant for result in results] == [one.name for one in engine.INVARIANTS]
     assert max(of for _name, _done, of in told) >= 4
-
-
-def test_slices_leave_no_key_out() -> None:
-    for number in range(7):
-        submit("toy_line", subject=f"Toy {number}", input={})
-    ids = list(Process.objects.order_by("pk").values_list("pk", flat=True))
-
-    found = invariant_check.slices("workers_process", "id", size=2)
-
-    assert found[0][0] == 0
-    assert found[-1][1] == 2**63 - 1
-    assert all(end + 1 == begin for (_, end), (begin, _) in itertools.pairwise(found))
-    assert all(sum(first <= one <= last for first, last in found) == 1 for one in ids)
-    assert len(found) == 4
 
 
 def test_an_invariant_that_takes_too_long_is_not_known_and_the_others_are(

@@ -20,6 +20,7 @@ from workers.desk.store import jobs as store
 from workers.desk.store.jobs import ChunkResult
 from workers.exceptions import StateError
 from workers.models import Journal, Lease, Process, Step
+from workers.rules.rate_limit import REFILL, SAVED_UP
 from workers.rules.refusals import text_of
 from workers.store import leases
 from workers.testing import Wire
@@ -225,7 +226,8 @@ def test_its_rate_is_obeyed() -> None:
     at = NOW + timedelta(hours=1)
 
     assert store.work(job_id, 200, now=at) == ChunkResult(landed=1)
-    assert store.work(job_id, 200, now=at) == ChunkResult(wait_seconds=pytest.approx(0.5 / 0.9))
+    wait = pytest.approx((1.0 - 2.0 * SAVED_UP) / (2.0 * REFILL))
+    assert store.work(job_id, 200, now=at) == ChunkResult(wait_seconds=wait)
     assert store.work(job_id, 200, now=at + timedelta(seconds=0.6)) == ChunkResult(landed=1)
     # What is not used is lost: no burst after a pause.
     assert store.work(job_id, 200, now=at + timedelta(seconds=60)) == ChunkResult(landed=1)
@@ -300,7 +302,7 @@ def test_a_rate_makes_an_appointment(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs.run()
     assert BulkJob.objects.get().done == 1
     assert len(asked) == 1
-    assert 0.2 <= asked[0] <= 1.0 / 0.9
+    assert 0.2 <= asked[0] <= 1.0 / REFILL
 
 
 def test_one_worker_at_a_time_works_jobs(wire: Wire) -> None:

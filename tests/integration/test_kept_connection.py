@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 
 import pytest
 from django.db import OperationalError, close_old_connections, connection
@@ -10,6 +10,7 @@ from django.db import OperationalError, close_old_connections, connection
 from workers import tasks
 from workers.runtime import db_connections
 from workers.store.db import dialect
+from workers.wire import queue_drain
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -128,8 +129,7 @@ def test_each_thread_looks_at_its_own(looks: list[float]) -> None:
 @pytest.mark.parametrize(
     ("task", "work"),
     [
-        (lambda: tasks.run_bundle({}), "run_bundle_now"),
-        (lambda: tasks.settle({}), "settle_now"),
+        (lambda: tasks.take("sas.agents"), "shift.take"),
         (tasks.advance, "scheduler.advance"),
         (tasks.sweep, "supervisor.sweep"),
         (tasks.prune, "retention.prune"),
@@ -147,7 +147,7 @@ def test_every_task_runs_on_it(
         told.append("over")
 
     monkeypatch.setattr(db_connections, "kept", kept)
-    monkeypatch.setattr(tasks, "waiting", lambda *_: nullcontext(lambda *most: []))
+    monkeypatch.setattr(queue_drain, "take_all", lambda queue, task: False)
     monkeypatch.setattr(f"workers.tasks.{work}", lambda *_: told.append("work"))
 
     task()

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import psycopg
 import pytest
@@ -14,7 +13,6 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.integration.conftest import claim
-from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_result, started
 from workers import scheduler
 from workers.models import Process, Sink, Step
@@ -22,6 +20,7 @@ from workers.store.claims import claim_steps, request_data
 from workers.store.db import dialect, prepared_plans
 from workers.store.expire import expire_claims
 from workers.store.settle import settle_replies
+from workers.testing.agent_processes import room as anywhere
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 
@@ -42,14 +41,13 @@ def _each_verb(toy: Toy) -> None:
     """Run every verb whose plans are kept, in tables that are all but empty."""
     now = timezone.now()
     Sink.objects.create(process=toy(), kind="queue", address="q", last=1, next_try_at=now)
-    settle_replies.settle([a_result(started())], "s1")
+    settle_replies.settle([a_result(started())], "s1", own_room=anywhere())
     toy()
     toy()
     several = claim()
-    start(several)
-    settle_replies.settle([a_result(one) for one in several], "s1")
+    settle_replies.settle([a_result(one) for one in several], "s1", own_room=anywhere())
     settle_replies.advance([Process.objects.latest("pk").pk], "s1")
-    request_data.material(claim_steps.claim_due({"toy.alpha", "toy.beta"}, "s1"))
+    request_data.material(claim_steps.claim_due({"toy.alpha", "toy.beta"}, anywhere()))
     _expire_some(toy)
 
 
@@ -60,9 +58,11 @@ def _expire_some(toy: Toy) -> None:
     for _ in range(4):
         toy()
     past = timezone.now() - timedelta(minutes=5)
-    found = [(one.step_id, one.claim_id) for one in claim_steps.claim_due({"toy.alpha"}, "s1")]
-    claim_steps.start(found, timeout_seconds=30, worker="a1", delivery=uuid4(), now=past)
-    tired = [step_id for step_id, _ in found[::2]]
+    found = [one.step_id for one in claim_steps.claim_due({"toy.alpha"}, anywhere())]
+    Step.objects.filter(pk__in=found).update(
+        started_at=past - timedelta(seconds=30), complete_by=past
+    )
+    tired = found[::2]
     Step.objects.filter(pk__in=tired).update(failure_threshold=1)
     expired = expire_claims.expire("s1")
     assert min(expired.reset, expired.errors) > 1
@@ -318,21 +318,16 @@ def test_stale_plan_leaves_connection_of_outer_transaction_open() -> None:
 
 def test_a_connection_that_died_is_replaced_before_anything_is_asked(toy: Toy) -> None:
     toy()
-    (claim,) = claim_steps.claim_due({"toy.alpha"}, "s1")
-    delivery = uuid4()
     died = connection.connection
     (pid,) = dialect.fetch("SELECT pg_backend_pid()")[0]
     with psycopg.connect(died.info.dsn) as other:
         other.execute("SELECT pg_terminate_backend(%s)", [pid])
     connection.health_check_done = False
 
-    begun = claim_steps.start(
-        [(claim.step_id, claim.claim_id)], timeout_seconds=30, worker="a1", delivery=delivery
-    )
+    (claim,) = claim_steps.claim_due({"toy.alpha"}, anywhere())
 
     assert connection.connection is not died
-    assert begun == {claim.step_id}
-    assert Step.objects.get(pk=claim.step_id).delivery == delivery
+    assert Step.objects.get(pk=claim.step_id).claim_id == claim.claim_id
 
 
 def test_without_the_planner_s_settings_nothing_is_prepared() -> None:

@@ -7,31 +7,31 @@ from uuid import uuid4
 
 import pytest
 from django.db import IntegrityError, connection, transaction
-from django.test import override_settings
 
 from tests.integration.conftest import NOW, claim, only
-from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy
-from workers import scheduler, supervisor
-from workers.models import Flow, LiveStep, Process, Step
+from workers import scheduler
+from workers.models import Flow, LiveStep, Step
 from workers.operate.invariants import violations
-from workers.store.claims import claim_steps, find_work, unstarted
+from workers.store.claims import claim_steps, find_work
 from workers.store.expire import expire_claims
 from workers.store.locked import step_index
 from workers.testing import Wire, frozen_clock
+from workers.testing.agent_processes import room as anywhere
 
 pytestmark = pytest.mark.django_db
 
-#: A toy step has 30 s, and its claim 15 s to be started.
-ALLOWANCE, TIMEOUT = timedelta(seconds=15), timedelta(seconds=30)
+#: That of a toy step.
+TIMEOUT = timedelta(seconds=30)
 CLAIMED = {
     "state": "processing",
     "claim_id": uuid4(),
-    "locked_by": "scheduler",
+    "locked_by": "agent@test",
     "claimed_at": NOW,
-    "dispatch_by": NOW + ALLOWANCE,
+    "dispatch_by": NOW,
+    "started_at": NOW,
+    "complete_by": NOW + TIMEOUT,
 }
-STARTED = {**CLAIMED, "started_at": NOW, "complete_by": NOW + TIMEOUT}
 
 
 def after(seconds: float) -> datetime:
@@ -77,11 +77,8 @@ def test_a_submitted_process_has_a_row_for_what_can_be_claimed(step: Step) -> No
         ({"agent": "toy.gamma"}, {}),
         ({"turn": after(7)}, {}),
         ({"not_before": after(7)}, {}),
-        (CLAIMED, {"look_at": NOW + ALLOWANCE}),
-        ({**CLAIMED, "dispatch_by": after(70)}, {"look_at": NOW + TIMEOUT}),
-        ({**CLAIMED, "dispatch_by": after(70), "timeout_seconds": 50}, {"look_at": after(50)}),
-        (STARTED, {"look_at": NOW + TIMEOUT}),
-        ({**STARTED, "deferral": {"since": ""}}, {"look_at": NOW + TIMEOUT, "is_deferred": True}),
+        (CLAIMED, {"look_at": NOW + TIMEOUT}),
+        ({**CLAIMED, "deferral": {"since": ""}}, {"look_at": NOW + TIMEOUT, "is_deferred": True}),
         ({"state": "error", "fault": {"kind": "permanent"}}, {}),
     ],
 )
@@ -100,13 +97,12 @@ def test_a_row_says_what_its_step_says(
         ({"complete_by": after(200)}, after(200)),
         ({"complete_by": after(200), "deferral": {"since": ""}}, after(200)),
         ({"deferral": {"since": ""}}, after(30)),
-        ({"dispatch_by": after(1)}, after(30)),
     ],
 )
-def test_it_follows_the_end_of_a_started_claim(
+def test_it_follows_the_end_of_a_claim(
     step: Step, columns: dict[str, Any], look_at: datetime
 ) -> None:
-    change(step, **STARTED)
+    change(step, **CLAIMED)
 
     change(step, **columns)
 
@@ -134,26 +130,13 @@ def test_a_deleted_process_leaves_none(step: Step) -> None:
     assert rows() == []
 
 
-def test_a_start_does_not_write_it(toy: Toy) -> None:
-    toy()
-    (found,) = claim()
-    before = rows()
-
-    assert start([found], now=after(3))
-
-    assert Step.objects.get(pk=found.step_id).complete_by == after(33)
-    assert rows() == before
-    assert before[0]["look_at"] == NOW + ALLOWANCE
-
-
-def test_a_start_that_ends_sooner_than_its_claim_was_looked_at_does(toy: Toy) -> None:
+def test_a_claim_is_looked_at_when_it_ends(toy: Toy) -> None:
     toy()
     (found,) = claim()
 
-    assert start([found], now=after(3), timeout=5)
-
-    assert [row["look_at"] for row in rows()] == [after(8)]
-    assert expire_claims.expire("supervisor", after(10)).reset == 1
+    assert rows() == [row_of(Step.objects.get(pk=found.step_id), look_at=NOW + TIMEOUT)]
+    assert expire_claims.expire("supervisor", after(31)).reset == 0
+    assert expire_claims.expire("supervisor", after(32)).reset == 1
 
 
 @pytest.mark.parametrize(
@@ -171,45 +154,6 @@ def test_the_database_refuses_a_row_that_says_what_cannot_be(
 ) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         LiveStep.objects.update(**wrong)
-
-
-def test_a_claim_that_goes_on_is_looked_at_once_and_then_at_its_end(toy: Toy) -> None:
-    toy(), toy(), toy()
-    going_on, unstarted_, ended = claim()
-    start([going_on], now=after(10))
-    start([ended], now=NOW)
-
-    assert step_index.put_off(after(15)) == 0
-    assert step_index.put_off(after(31)) == 1
-
-    assert [row["look_at"] for row in rows()] == [after(40), NOW + ALLOWANCE, NOW + ALLOWANCE]
-    assert [one.step_id for one in unstarted.lost("s", after(31))] == [unstarted_.step_id]
-    assert expire_claims.expire("supervisor", after(32)).reset == 1
-    assert expire_claims.expire("supervisor", after(41)).reset == 0
-    assert expire_claims.expire("supervisor", after(42)).reset == 1
-    assert only(Process.objects.get(pk=going_on.process_id), "one").state == "pending"
-
-
-def test_no_more_are_put_off_at_a_time_than_a_sweep_takes(toy: Toy) -> None:
-    for _ in range(3):
-        toy()
-    start(claim(), now=after(10))
-
-    with override_settings(SAS_SWEEP_BATCH=2):
-        assert [step_index.put_off(after(20)) for _ in range(3)] == [2, 1, 0]
-
-
-@pytest.mark.parametrize("batch", [1, 1000])
-def test_running_claims_do_not_hide_expired_claim_from_sweep(toy: Toy, batch: int) -> None:
-    for _ in range(3):
-        toy()
-    first, second, third = claim()
-    start([first, second], now=after(10))
-    start([third], now=NOW)
-
-    with override_settings(SAS_SWEEP_BATCH=batch, SAS_CLAIM_BATCH=batch):
-        assert unstarted.lost("scheduler", after(39)) == []
-        assert expire_claims.expire("supervisor", after(39)).reset == 1
 
 
 def _missing(step: Step) -> None:
@@ -249,27 +193,21 @@ def test_a_wrong_row_is_told_and_mended(step: Step, breaks: Callable[[Step], Non
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"look_at": after(31)}, {"is_deferred": True}, {"state": "pending", "look_at": None}]
+    "wrong",
+    [
+        {"look_at": after(31)},
+        {"is_deferred": True},
+        {"state": "pending", "look_at": None},
+    ],
 )
-def test_a_claim_that_would_be_looked_at_too_late_is_told_and_mended(
-    step: Step, wrong: dict[str, Any]
-) -> None:
-    change(step, **STARTED)
+def test_a_wrong_row_of_a_claim_is_told_and_mended(step: Step, wrong: dict[str, Any]) -> None:
+    change(step, **CLAIMED)
     right = rows()
     LiveStep.objects.update(**wrong)
 
     assert step_index.mend([step.process_id]) == 1
 
     assert rows() == right
-
-
-def test_mending_brings_forward_next_look_at_unstarted_claim(step: Step) -> None:
-    change(step, **CLAIMED)
-    LiveStep.objects.update(look_at=after(16))
-
-    assert step_index.mend([step.process_id]) == 1
-
-    assert rows() == [row_of(step, look_at=NOW)]
 
 
 def test_only_the_processes_given_are_mended(step: Step, toy: Toy) -> None:
@@ -291,41 +229,34 @@ def test_a_row_whose_step_is_gone_is_told(step: Step) -> None:
     assert [one.wrong for one in violations()] == [f"step {step.pk + 1000} is gone"]
 
 
+def say_pending(step: Step) -> None:
+    LiveStep.objects.create(
+        step=step, agent=step.agent, state="pending", turn=step.turn, not_before=NOW,
+        is_deferred=False,
+    )  # fmt: skip
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("state", ["waiting", "skipped", "processing"])
 def test_a_step_is_not_claimed_because_a_wrong_row_says_so(step: Step, state: str) -> None:
     columns = CLAIMED if state == "processing" else {"state": state}
     change(step, **columns)
     LiveStep.objects.all().delete()
-    LiveStep.objects.create(
-        step=step,
-        agent=step.agent,
-        state="pending",
-        turn=step.turn,
-        not_before=NOW,
-        is_deferred=False,
-    )
+    say_pending(step)
     before = Step.objects.values().get(pk=step.pk)
 
-    assert claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW) == []
+    assert claim_steps.claim_due({"toy.alpha"}, anywhere(), NOW) == []
 
     assert Step.objects.values().get(pk=step.pk) == before
 
 
 def test_wrong_pending_index_row_holds_up_no_other_step(step: Step, toy: Toy) -> None:
     change(step, state="skipped")
-    LiveStep.objects.create(
-        step=step,
-        agent=step.agent,
-        state="pending",
-        turn=step.turn,
-        not_before=NOW,
-        is_deferred=False,
-    )
+    say_pending(step)
     Flow.objects.filter(agent="toy.alpha").update(window=1)
     other = toy()
 
-    (claim,) = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW)
+    (claim,) = claim_steps.claim_due({"toy.alpha"}, anywhere(), NOW)
 
     assert claim.process_id == other.pk
 
@@ -342,22 +273,13 @@ def test_step_index_follows_update_made_with_empty_search_path(step: Step) -> No
     assert [row["agent"] for row in rows()] == ["toy.gamma"]
 
 
-def test_a_sweep_puts_off_all_there_is(toy: Toy) -> None:
-    for _ in range(5):
-        toy()
-    start(claim(), now=after(10))
-
-    with override_settings(SAS_SWEEP_BATCH=2), frozen_clock(after(20)):
-        supervisor.sweep()
-
-    assert {row["look_at"] for row in rows()} == {after(40)}
-
-
 def test_an_order_whose_step_cannot_be_found_goes_on_after_a_poll(wire: Wire, toy: Toy) -> None:
     process = toy()
     LiveStep.objects.all().delete()
     with frozen_clock(after(60)) as clock:
-        assert scheduler.advance() == 0
+        assert find_work.due_agents() == set()
+        # The poll mends its row before the same look wakes who may take it.
+        assert scheduler.advance() == 1
         assert not find_work.standing_still(100)
         wire.run_until_settled(clock)
 

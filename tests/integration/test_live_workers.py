@@ -1,18 +1,18 @@
-"""Room is known: no more is claimed and sent than workers that live can begin."""
+"""Live workers: who counts, and what is told of one that vanished."""
 
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
-from django.test import override_settings
 
 from tests.integration.conftest import NOW
 from workers.client.submission import submit
-from workers.models import Alert, Step, Worker
+from workers.models import Alert, Worker
+from workers.protocol.messages import Reply
 from workers.scheduler import look
-from workers.store import alert_resolution, live_workers, worker_alerts
+from workers.store import alert_resolution, live_code, live_workers, worker_alerts
 from workers.store.claims import claim_steps
 from workers.store.claims.claim_steps import Room
+from workers.store.settle import settle_replies
 from workers.testing import Wire
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_assumption")]
@@ -28,76 +28,30 @@ def alive(processes: int, run: str = "one", queue: str = "sas.agents", at: datet
     live_workers.report(run, f"celery-{run}@host", [queue], processes, at)
 
 
-def taken(orders: int, now: datetime = NOW, here: Room | None = None) -> list[Any]:
-    for number in range(orders):
-        submit("toy_line", subject=f"Toy {number}", input={}, now=NOW)
-    return list(claim_steps.claim_due({"toy.alpha"}, "scheduler", now, own_room=here))
+def calling(now: datetime = NOW) -> int:
+    return live_code.alive(now).calling("toy.alpha", "sas.agents")
 
 
-@override_settings(SAS_BUNDLE_LIMIT=2)
-def test_no_more_is_claimed_than_live_workers_can_begin() -> None:
-    alive(2)
-
-    assert len(taken(9)) == 4
-    assert len(taken(9)) == 0
-
-    assert Step.objects.filter(state="processing").count() == 4
-
-
-def test_without_a_worker_nothing_is_claimed() -> None:
-    alive(4, queue="celery")
-
-    assert taken(3) == []
-
-
-@override_settings(SAS_BUNDLE_LIMIT=2)
 def test_the_processes_of_all_workers_of_the_queue_count() -> None:
     alive(1)
     alive(2, run="two")
     alive(5, run="three", queue="sas.scheduler")
 
-    assert len(taken(9)) == 6
+    assert calling() == 3
 
 
-@override_settings(SAS_BUNDLE_LIMIT=2)
-@pytest.mark.parametrize(("seconds", "room"), [(7.9, 2), (8.1, 0)])
-def test_a_worker_that_is_silent_has_no_room(seconds: float, room: int) -> None:
-    alive(1)
+@pytest.mark.parametrize(("seconds", "processes"), [(7.9, 2), (8.1, 0)])
+def test_a_worker_that_is_silent_does_not_count(seconds: float, processes: int) -> None:
+    alive(2)
 
-    assert len(taken(5, NOW + timedelta(seconds=seconds))) == room
+    assert calling(NOW + timedelta(seconds=seconds)) == processes
 
 
-@override_settings(SAS_BUNDLE_LIMIT=2)
-def test_a_worker_that_leaves_takes_its_room_along() -> None:
-    alive(1)
+def test_a_worker_that_leaves_takes_its_processes_along() -> None:
+    alive(2)
     live_workers.leave("one")
 
-    assert taken(5) == []
-
-
-@override_settings(SAS_BUNDLE_LIMIT=2)
-def test_claims_of_vanished_worker_take_no_room() -> None:
-    alive(1)
-    claims = taken(2)
-    Step.objects.filter(pk__in=[one.step_id for one in claims]).update(
-        started_at=NOW, complete_by=NOW + timedelta(minutes=5), locked_by="agent@host:7/one"
-    )
-    later = NOW + timedelta(seconds=20)
-    alive(1, run="two", at=later)
-
-    assert len(taken(5, later)) == 2
-
-
-@override_settings(SAS_BUNDLE_LIMIT=2)
-def test_the_window_bounds_what_is_taken_and_workers_what_is_sent() -> None:
-    alive(1)
-    here = Room("agent@test", lambda agent: 3)
-
-    claims = taken(9, here=here)
-
-    assert sum(claim.is_started for claim in claims) == 3
-    # What is taken here is under way in a live worker, too.
-    assert len(claims) == 3
+    assert calling() == 0
 
 
 def test_a_worker_that_vanished_is_told_of_until_it_reports() -> None:
@@ -143,3 +97,25 @@ def test_the_poll_tells_and_forgets() -> None:
     }
     look.advance(NOW + timedelta(seconds=live_workers.KEPT_SECONDS + 10))
     assert not Worker.objects.exists()
+
+
+@pytest.mark.parametrize(("seconds", "waited_for"), [(0.05, set()), (0.15, {"toy.alpha"})])
+def test_settlement_takes_what_waits_though_there_is_room(
+    seconds: float, waited_for: set[str]
+) -> None:
+    """What its process had no room for, or whose wake-up was lost; not what came just now."""
+    for number in range(3):
+        submit("toy_line", subject=f"Toy {number}", input={}, now=NOW)
+    here = Room("agent@test", lambda agent: 1)
+    (first,) = claim_steps.claim_due({"toy.alpha"}, here, NOW)
+    reply = Reply(first.step_id, first.claim_id, first.attempt, result={})
+
+    settled = settle_replies.settle(
+        [reply],
+        "agent@test",
+        NOW + timedelta(seconds=seconds),
+        own_room=Room("agent@test", lambda agent: 0 if agent == "toy.alpha" else 1),
+    )
+
+    assert [claim.agent for claim in settled.claims] == ["toy.beta"]
+    assert settled.waited_for == waited_for

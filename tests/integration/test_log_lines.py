@@ -12,7 +12,7 @@ from workers.exceptions import Permanent, Transient
 from workers.testing import Wire, pass_time
 
 pytestmark = pytest.mark.django_db(transaction=True)
-FIELDS = ("subject", "step", "agent", "attempt", "how", "code", "next", "state")
+FIELDS = ("subject", "trace", "step", "agent", "attempt", "how", "code", "next", "state")
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, dict[str, object]]]:
@@ -37,7 +37,8 @@ def test_each_failed_attempt_and_the_end_in_error_has_its_line(
     pass_time(60)
     wire.run_until_idle()
 
-    step = {"subject": "Toy 1", "step": "one", "agent": "toy.alpha"}
+    about = {"subject": "Toy 1", "trace": process.uid.hex}
+    step = {**about, "step": "one", "agent": "toy.alpha"}
     assert lines(caplog) == [
         (
             "attempt_failed",
@@ -47,7 +48,7 @@ def test_each_failed_attempt_and_the_end_in_error_has_its_line(
             "attempt_failed",
             {**step, "attempt": 2, "how": "refused", "code": "no", "next": "error"},
         ),
-        ("process_ended", {"subject": "Toy 1", "state": "error"}),
+        ("process_ended", {**about, "state": "error"}),
     ]
     record = next(one for one in caplog.records if one.message == "process_ended")
     assert (record.levelno, vars(record)["process_id"]) == (logging.WARNING, process.pk)
@@ -71,4 +72,5 @@ def test_what_is_rolled_back_is_not_logged(wire: Wire, caplog: pytest.LogCapture
 
     operations.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="why")
     wire.run_until_idle()
-    assert lines(caplog) == [("process_ended", {"subject": "Toy 1", "state": "cancelled"})]
+    about = {"subject": "Toy 1", "trace": process.uid.hex}
+    assert lines(caplog) == [("process_ended", {**about, "state": "cancelled"})]

@@ -6,8 +6,6 @@ import pytest
 from django.db import OperationalError
 
 from tests.integration.conftest import NOW, only, rows
-from tests.integration.test_runtime import bundle_of, submitted
-from tests.integration.test_shift import room
 from tests.toyflow import agents as toy
 from workers import scheduler
 from workers.agent import shift
@@ -16,6 +14,7 @@ from workers.models import Journal
 from workers.store.claims import claim_steps, release
 from workers.store.expire import expire_claims
 from workers.testing import Wire, pass_time
+from workers.testing.agent_processes import room
 
 pytestmark = pytest.mark.django_db
 
@@ -23,28 +22,51 @@ pytestmark = pytest.mark.django_db
 def test_what_was_started_by_a_write_without_an_answer_is_given_back(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    process = submitted()
-    bundle = bundle_of(wire)
-    real = scheduler.settle
+    process = submit("toy_line", subject="Toy 1", input={})
+    real, lost = scheduler.settle, []
 
     def settle_and_lose(*given: Any, **options: Any) -> Any:
-        real(*given, **options)
-        raise OperationalError("the connection broke after the commit")
+        result = real(*given, **options)
+        if not lost:
+            lost.append(only(process, "two").claim_id)
+            raise OperationalError("the connection broke after the commit")
+        return result
 
     monkeypatch.setattr(scheduler, "settle", settle_and_lose)
 
-    shift.run(bundle)
+    shift.take("sas.agents")
 
     step = only(process, "two")
-    assert (step.state, step.failure_count, step.started_at) == ("pending", 0, None)
-    assert (step.is_in_doubt, toy.calls["toy.beta"]) == (False, [])
+    assert Journal.objects.filter(event="handed_back", step=step).count() == 1
+    # The same shift takes it once more, and calls once.
+    assert (step.state, step.failure_count, step.attempt) == ("processed", 0, 2)
+    assert len(toy.calls["toy.beta"]) == 1
+
+
+def test_what_was_taken_by_a_write_without_an_answer_is_given_back(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = submit("toy_line", subject="Toy 1", input={})
+    real = claim_steps.claim_due
+
+    def claim_and_lose(*given: Any, **options: Any) -> Any:
+        real(*given, **options)
+        raise OperationalError("the connection broke after the commit")
+
+    monkeypatch.setattr(claim_steps, "claim_due", claim_and_lose)
+
+    shift.take("sas.agents")
+
+    step = only(process, "one")
+    assert (step.state, step.failure_count, step.is_in_doubt) == ("pending", 0, False)
+    assert toy.calls["toy.alpha"] == []
     assert Journal.objects.filter(event="handed_back", step=step).count() == 1
 
 
 def test_what_was_begun_is_not_given_back(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
-    here = room(1)
-    (claim,) = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW, own_room=here)
+    here = room()
+    (claim,) = claim_steps.claim_due({"toy.alpha"}, here, NOW)
     before = rows()
 
     assert release.unbegun(here.delivery, {claim.step_id}, "agent@test", NOW) == 0
@@ -56,7 +78,7 @@ def test_what_was_begun_is_not_given_back(wire: Wire) -> None:
 
 def test_a_claim_of_a_process_that_died_expires_as_any(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
-    claim_steps.claim_due({"toy.alpha"}, "scheduler", None, own_room=room(1))
+    claim_steps.claim_due({"toy.alpha"}, room())
     pass_time(40)
 
     expire_claims.expire("supervisor")

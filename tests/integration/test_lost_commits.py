@@ -8,17 +8,19 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
+from orders import numbers
 from tests.alerts import text_of
 from tests.integration.conftest import NOW, claim, only
-from tests.integration.test_store_claims import start
 from workers import supervisor
 from workers.celery import hooks
 from workers.client.submission import submit
+from workers.desk.doctor import agents
 from workers.desk.doctor import database as probes
 from workers.exceptions import StateError
 from workers.models import Alert, Hold, Installation, Journal, Lease
 from workers.store import alert_resolution
 from workers.store.db import dialect
+from workers.store.expire import expire_claims
 from workers.store.flow import holds
 from workers.store.operate import after_restore, lost_commits
 from workers.testing import frozen_clock
@@ -79,6 +81,41 @@ def test_a_standby_that_confirmed_every_commit_lost_none() -> None:
     assert (row.timeline, row.is_synchronous) == (1, False)
 
 
+def test_numbers_of_lost_orders_are_not_given_out_again() -> None:
+    before = numbers.next_order_number()
+    was(timeline=7)
+    assert lost_commits.look(NOW) == "timeline"
+    assert numbers.next_order_number() > before + 9_000
+
+
+@pytest.mark.parametrize("is_noticed", [False, True])
+def test_a_planned_move_that_lost_nothing_holds_nothing(is_noticed: bool) -> None:
+    before = was(place="1:2")
+    process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
+    if is_noticed:
+        lost_commits.look(NOW)
+        assert holds.current()
+    out = StringIO()
+
+    call_command("sas", "restored", "--nothing-lost", stdout=out)
+
+    assert "The newest journal row is " in out.getvalue()
+    assert lost_commits.look() is None
+    assert not holds.current()
+    assert Alert.objects.exists() == is_noticed
+    # Messages that are under way are still its own.
+    assert (Installation.objects.get().id == before.id) != is_noticed
+    assert not only(process, "one").is_in_doubt
+    with pytest.raises(CommandError, match="--until goes with --since"):
+        call_command("sas", "restored", "--nothing-lost", "--until", "now")
+
+
+def test_an_end_of_all_claims_is_an_error_of_the_doctor() -> None:
+    was(timeline=7)
+    lost_commits.look(NOW)
+    assert [str(finding.level) for finding in agents.may_be_claimed()] == ["error"]
+
+
 def test_what_an_operator_holds_already_stays_the_operator_s() -> None:
     was(timeline=7)
     holds.hold("everything", actor="ann", reason="a release", now=NOW)
@@ -92,9 +129,13 @@ def test_what_an_operator_holds_already_stays_the_operator_s() -> None:
 def test_the_sweep_looks_before_it_recovers_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     was(timeline=7)
     seen: list[bool] = []
-    monkeypatch.setattr(
-        supervisor, "_expire", lambda *_: (seen.append(bool(holds.current())), (0, 0))[1]
-    )
+    look = expire_claims.look
+
+    def seen_look() -> expire_claims.SweepLook:
+        seen.append(bool(holds.current()))
+        return look()
+
+    monkeypatch.setattr(expire_claims, "look", seen_look)
     supervisor.sweep()
     assert seen == [True]
 
@@ -127,13 +168,13 @@ class TestRestoredWhileRunning:
     def test_what_was_open_is_in_doubt_and_claims_made_since_hold(self) -> None:
         with frozen_clock(NOW) as clock:
             old = submit("toy_line", subject="Toy 1", input={})
-            start(claim(NOW), NOW)
+            claim(NOW)
             clock.advance(seconds=5)
             since = NOW - timedelta(seconds=60)
             until = clock.now
             clock.advance(seconds=5)
             fresh = submit("toy_line", subject="Toy 2", input={})
-            start(claim(clock.now), clock.now)
+            claim(clock.now)
             assert [only(one, "one").state for one in (old, fresh)] == ["processing"] * 2
 
             with pytest.raises(StateError, match="add --until"):
@@ -154,7 +195,7 @@ class TestRestoredWhileRunning:
             process = submit("toy_line", subject="Toy 1", input={})
             until = clock.now + timedelta(seconds=1)
             clock.advance(seconds=5)
-            start(claim(clock.now), clock.now)
+            claim(clock.now)
             since = NOW - timedelta(seconds=60)
             after_restore.mark([process.pk], since, actor="ann", until=until)
             step = only(process, "one")

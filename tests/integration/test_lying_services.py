@@ -11,9 +11,11 @@ from orders.sandbox.server import Sandbox
 from tests.chaos.test_books import unexplained
 from tests.integration.test_shop_undo import order, run, switch
 from workers import Refused, StateError, fail_step, scheduler
+from workers.agent import replies
 from workers.client import answers, operations
 from workers.models import Step
 from workers.testing import Wire
+from workers.testing.agent_processes import CALL
 
 __all__ = ["order"]
 pytestmark = pytest.mark.django_db
@@ -103,9 +105,15 @@ def test_a_person_acts_while_a_call_is_under_way(
 
 @pytest.mark.parametrize("act", ACTS)
 def test_a_person_acts_while_what_was_reserved_is_not_yet_read(
-    wire: Wire, sandbox: Sandbox, order: Order, act: Callable[[Order, str], None]
+    wire: Wire,
+    sandbox: Sandbox,
+    order: Order,
+    act: Callable[[Order, str], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    until_at_work(wire, "reserve_stock")
+    with monkeypatch.context() as slow:
+        slow.setattr(replies, "settle_filed", lambda step_ids, settle_here: None)
+        until_at_work(wire, "reserve_stock")
     assert Step.objects.get(name="reserve_stock").reply
     act_on(act, order, "reserve_stock")
 
@@ -171,11 +179,11 @@ def test_an_answer_comes_after_the_undo(
 
 def until_at_work(wire: Wire, step: str) -> None:
     """Go on until a call of a step has been made and its answer is under way."""
-    at_work = Step.objects.filter(name=step, state="processing", started_at__isnull=False)
     for _ in range(50):
-        if at_work.exists():
-            return
         if not wire.messages:
             scheduler.advance()
-        wire.deliver(wire.messages[0])
+        message = wire.messages[0]
+        wire.deliver(message)
+        if message.task == CALL and step in {work.request.step for work in message.works}:
+            return
     pytest.fail(f"{step} was never at work")

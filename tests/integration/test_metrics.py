@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.integration.conftest import NOW
-from tests.toyflow import agents as toy
+from tests.toyflow import agents
+from workers.client import operations
 from workers.client.submission import submit
 from workers.desk import metrics
 from workers.desk.metrics import registry
@@ -19,6 +21,8 @@ from workers.desk.rules.minutes import KEPT
 from workers.desk.states import Span
 from workers.desk.store import totals
 from workers.exceptions import Permanent
+from workers.models import Flow, Step
+from workers.store.flow import holds
 from workers.testing import Clock, Wire, frozen_clock
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +47,7 @@ def samples() -> dict[Sample, float]:
 
 
 def test_what_became_of_processes_and_calls_is_counted(wire: Wire, clock: Clock) -> None:
-    toy.script["toy.beta"] = _refuse
+    agents.script["toy.beta"] = _refuse
     process = submit("toy_line", subject="Toy 1", input={})
     wire.run_until_idle()
     clock.advance(seconds=90)
@@ -61,6 +65,66 @@ def test_what_became_of_processes_and_calls_is_counted(wire: Wire, clock: Clock)
     assert ("sas_steps_pending", ("toy.alpha",)) in found
     assert ("sas_room", ("toy.alpha",)) in found
     assert found["sas_build_info", tuple(_labels("sas_build_info"))] == 1
+
+
+def test_counters_begin_at_0_for_all_that_the_code_knows() -> None:
+    found = samples()
+    for event in ("submitted", "processed", "compensated", "cancelled", "error"):
+        assert found["sas_processes_total", (event, "toy_line")] == 0
+    for outcome in ("ok", "refused", "permanent", "transient", "unavailable", "expired"):
+        assert found["sas_calls_total", ("toy.alpha", outcome)] == 0
+    for name in ("claims_resent_total", "claims_released_total", "worker_deaths_total"):
+        assert found[f"sas_{name}", ("toy.alpha",)] == 0
+    for name in ("call_seconds", "claim_wait_seconds"):
+        assert found[f"sas_{name}_bucket", ("toy.alpha", "+Inf")] == 0
+
+
+def test_counters_of_what_the_code_no_longer_knows_are_complete(clock: Clock) -> None:
+    Minute.objects.create(agent="gone", at=NOW - MINUTE, counts={"ok": 2}, events={"resent": 1})
+    Minute.objects.create(agent="", at=NOW - MINUTE, events={"error former": 3})
+    found = samples()
+    assert (
+        found["sas_calls_total", ("gone", "ok")],
+        found["sas_calls_total", ("gone", "expired")],
+    ) == (2, 0)
+    assert found["sas_processes_total", ("error", "former")] == 3
+    assert found["sas_processes_total", ("submitted", "former")] == 0
+
+
+def due(agent: str = "toy.alpha") -> float:
+    return samples()["sas_steps_due", (agent,)]
+
+
+def test_due_steps_are_those_that_more_workers_could_call(toy: Any, clock: Clock) -> None:
+    flow = Flow.objects.filter(agent="toy.alpha")
+    flow.update(window=2)
+    processes = [toy() for _ in range(3)]
+    assert due() == 2  # its window
+    flow.update(window=10)
+    assert due() == 3
+    operations.pause(processes[0].pk, actor="operator:ann", reason="stocktaking")
+    assert due() == 2
+    later = NOW + timedelta(hours=1)
+    Step.objects.filter(process=processes[1], state="pending").update(not_before=later)
+    assert due() == 1  # the other is postponed
+
+
+@pytest.mark.parametrize("kind", ["everything", "agent", "step"])
+def test_steps_that_are_held_are_not_due(toy: Any, clock: Clock, kind: str) -> None:
+    name = {"everything": "", "agent": "toy.alpha", "step": "one"}[kind]
+    toy()
+    holds.hold(kind, name, actor="operator:ann", reason="stocktaking", now=NOW)
+    assert due() == 0
+
+
+def test_steps_behind_a_breaker_are_not_due(toy: Any, clock: Clock) -> None:
+    for _ in range(3):
+        toy()
+    flow = Flow.objects.filter(agent="toy.alpha")
+    flow.update(opened_at=NOW, open_until=NOW + timedelta(seconds=30))
+    assert due() == 0
+    clock.advance(seconds=31)
+    assert due() == 1  # the call that asks whether it is back
 
 
 def _labels(name: str) -> list[str]:
@@ -158,12 +222,34 @@ class TestWhoMayRead:
             ({"REMOTE_ADDR": "10.1.2.3"}, 401),
             ({"REMOTE_ADDR": ""}, 401),
             ({"HTTP_X_FORWARDED_FOR": "10.1.2.3"}, 401),
+            ({"HTTP_HOST": "127.0.0.1"}, 200),
+            ({"HTTP_HOST": "[::1]:8000"}, 200),
+            # Forwarded by stunnel, HAProxy in tcp mode or socat, which add no header.
+            ({"HTTP_HOST": "shop.example.org"}, 401),
+            ({"HTTP_HOST": "10.1.2.3:8000"}, 401),
+            ({"HTTP_HOST": ""}, 401),
         ],
     )
     def test_without_a_token(self, client: Client, headers: dict[str, str], status: int) -> None:
-        answer = client.get("/metrics", **headers)
+        answer = client.get("/metrics", **{"HTTP_HOST": "localhost:8000", **headers})
         assert answer.status_code == status
         assert (b"sas_build_info" in answer.content) is (status == 200)
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("SECURE_PROXY_SSL_HEADER", ("HTTP_X_FORWARDED_PROTO", "https")),
+            ("USE_X_FORWARDED_HOST", True),
+        ],
+    )
+    def test_a_project_behind_a_proxy_trusts_no_address(
+        self, client: Client, settings: object, name: str, value: object
+    ) -> None:
+        setattr(settings, name, value)
+        # As a plain forwarder passes it on.
+        assert client.get("/metrics").status_code == 401
+        settings.SAS_METRICS_TOKEN = "right"  # type: ignore[attr-defined]
+        assert client.get("/metrics", HTTP_AUTHORIZATION="Bearer right").status_code == 200
 
     @pytest.mark.parametrize(
         ("shown", "status"),
@@ -177,4 +263,6 @@ class TestWhoMayRead:
 
     def test_by_any_name_and_plain_http(self, client: Client, settings: object) -> None:
         settings.SECURE_SSL_REDIRECT = True  # type: ignore[attr-defined]
-        assert client.get("/metrics", HTTP_HOST="10.1.2.3:8000").status_code == 200
+        settings.SAS_METRICS_TOKEN = "right"  # type: ignore[attr-defined]
+        shown = {"HTTP_AUTHORIZATION": "Bearer right"}
+        assert client.get("/metrics", HTTP_HOST="10.1.2.3:8000", **shown).status_code == 200

@@ -1,6 +1,7 @@
 """Migrations take the time they take; requests do not."""
 
 from collections.abc import Iterator
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.core.management.commands import migrate as django_migrate
 from django.db import connection, migrations, models
 from django.db.migrations.state import ProjectState
 
+from sasproject.management.commands import migrate
 from workers.migrations._concurrently import AddIndexConcurrently
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,6 +47,38 @@ def test_migrate_lifts_the_limit_of_requests_and_gives_it_back(
         }
     ]
     assert limits() == before
+
+
+@pytest.mark.postgresql
+def test_a_second_migrate_waits_for_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = connection.copy()
+    seen: list[str] = []
+
+    def try_lock(name: str = "pg_try_advisory_lock") -> bool:
+        with other.cursor() as cursor:
+            cursor.execute(f"SELECT {name}(%s)", [migrate.LOCK])
+            return bool(cursor.fetchone()[0])
+
+    def end_the_first(seconds: float) -> None:
+        seen.append("waits")
+        assert try_lock("pg_advisory_unlock")
+
+    monkeypatch.setattr(migrate.time, "sleep", end_the_first)
+    monkeypatch.setattr(
+        django_migrate.Command,
+        "handle",
+        lambda self, *args, **options: seen.append(f"other may: {try_lock()}"),
+    )
+    out = StringIO()
+    try:
+        assert try_lock()
+        call_command("migrate", verbosity=0, stdout=out)
+        seen.append(f"other may: {try_lock()}")
+    finally:
+        other.close()
+
+    assert seen == ["waits", "other may: False", "other may: True"]
+    assert out.getvalue() == "Another migrate is at work on this database: waiting for it.\n"
 
 
 @pytest.mark.postgresql

@@ -93,7 +93,7 @@ def run_to(deliveries: int, wire: Wire) -> None:
 def expect_processed(wire: Wire, sandbox: Sandbox) -> None:
     with frozen_clock() as clock:
         wire.run_until_settled(clock)
-    process = Process.objects.get()
+    process = Process.objects.get(workflow="fulfilment")
     assert_processed(process)
     assert violations() == []
     assert shop_violations(Ledgers.read(sandbox.url)) == []

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import DataError
 
 from tests.integration.conftest import NOW
 from tests.toyflow import agents as toy
@@ -11,11 +12,13 @@ from workers import supervisor
 from workers.client.submission import submit
 from workers.desk import wake_ups
 from workers.desk.models import Minute
+from workers.desk.operate import health
 from workers.desk.rules import latency
 from workers.desk.rules.minutes import Figures
 from workers.desk.states import Span
 from workers.desk.store import minutes
 from workers.exceptions import Permanent, Refused, Transient, Unavailable
+from workers.models import Alert
 from workers.runtime.json_text import encode_document
 from workers.store.db import dialect
 from workers.testing import Clock, Wire, frozen_clock
@@ -237,3 +240,34 @@ def test_a_sweep_asks_for_it_once_in_half_a_minute(
         assert len(asked) == 1
         assert run_for(clock, 28) == 0
         assert run_for(clock, 60) == 2
+
+
+@pytest.mark.parametrize("text", ["***-03-01T12:00:00+00:00", "2026-13-01T12:00:00", "***"])
+def test_a_row_with_an_erased_instant_counts_without_its_duration(text: str) -> None:
+    ended("processed", NOW + timedelta(seconds=1))
+    ended("processed", NOW + timedelta(seconds=2), started_at=text)
+    ended("expired", NOW + timedelta(seconds=3), complete_by=text)
+
+    minutes.roll_up(NOW)
+
+    assert row().counts == {"ok": 2, "expired": 1}
+    assert sum(row().calls.values()) == 1
+
+
+def test_a_minute_that_cannot_be_rolled_up_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real = minutes.roll_up
+
+    def roll_up(minute: datetime) -> int:
+        if minute == NOW:
+            raise DataError("invalid input syntax")
+        return real(minute)
+
+    monkeypatch.setattr(minutes, "roll_up", roll_up)
+    ended("processed", NOW + MINUTE + timedelta(seconds=1))
+
+    assert health.run(NOW + 3 * MINUTE, seconds=30)
+
+    assert row(NOW + MINUTE).counts == {"ok": 1}
+    assert Alert.objects.get().params["row"] == f"minute {NOW}"

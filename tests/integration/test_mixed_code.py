@@ -5,26 +5,26 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from celery.exceptions import Reject
 from django.test import override_settings
+from msgspec import structs
 
-from tests.integration.conftest import NOW, only
+from tests.integration.conftest import NOW, begin, only
 from tests.toyflow import agents as toy
-from workers import scheduler, tasks
+from workers import scheduler
 from workers.agent import shift
-from workers.agent.shift import Shift
 from workers.client.submission import submit
 from workers.definitions import known
 from workers.definitions.known import KnownDefinitions
-from workers.exceptions import UnknownAgent
 from workers.models import Alert, Flow, Process, Step, Worker
 from workers.runtime import worker_pulse
-from workers.scheduler import passing_on
+from workers.scheduler import waking
 from workers.store import live_code, live_workers, unknown_definitions
 from workers.store.claims import claim_steps, find_work, left_to_others
 from workers.store.claims.left_to_others import WorkForOthers
 from workers.store.db import dialect
-from workers.testing import Wire, forget_duties, pass_time
+from workers.testing import Wire
+from workers.testing.agent_processes import CALL, REPLY
+from workers.testing.agent_processes import room as anywhere
 from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
@@ -80,7 +80,7 @@ class TestClaims:
         process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
         before = list(Step.objects.filter(process__in=unknown).order_by("pk").values())
 
-        taken = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW)
+        taken = claim_steps.claim_due({"toy.alpha"}, anywhere(), NOW)
 
         assert [claim.process_id for claim in taken] == [process.pk]
         assert list(Step.objects.filter(process__in=unknown).order_by("pk").values()) == before
@@ -88,15 +88,15 @@ class TestClaims:
 
     def test_step_made_ready_by_code_that_lacks_its_version_stays_pending(self, wire: Wire) -> None:
         process = submit("toy_line", subject="Toy 1", input={})
-        scheduler.advance()
-        wire.deliver_all("workers.run_bundle")
+        begin(wire)
+        wire.deliver_all(CALL)
         Process.objects.update(version=99)
 
-        wire.deliver_all("workers.settle")
+        wire.deliver_all(REPLY)
 
         two = only(process, "two")
         assert (two.state, two.attempt, two.failure_count) == ("pending", 0, 0)
-        assert wire.of(dispatch.RUN_BUNDLE) == []
+        assert wire.of(CALL) == []
         Process.objects.update(version=1)
         wire.run_until_idle()
         process.refresh_from_db()
@@ -112,52 +112,20 @@ class TestClaims:
         two = only(process, "two")
         assert (two.state, two.attempt) == ("pending", 0)
 
-    def test_a_lost_claim_of_what_is_not_known_is_released_at_once(self, wire: Wire) -> None:
+    def test_a_claim_whose_version_is_not_known_after_all_is_released_at_once(
+        self, wire: Wire
+    ) -> None:
         process = submit("toy_line", subject="Toy 1", input={})
-        scheduler.advance()
-        wire.drop_all()
+        claims = claim_steps.claim_due({"toy.alpha"}, anywhere())
         Process.objects.update(version=99)
-        pass_time(40)
-        forget_duties()
 
-        scheduler.advance()
+        assert scheduler.requests_of([structs.replace(one, owner=None) for one in claims]) == []
 
         one = only(process, "one")
         assert (one.state, one.claim_id, one.failure_count) == ("pending", None, 0)
         assert one.not_before is not None
         assert one.not_before <= dialect.read_clock()
         assert not Alert.objects.filter(code="unknown_definition").exists()
-
-
-class TestRoom:
-    @pytest.fixture(autouse=True)
-    def no_assumption(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(live_workers, "assumed_processes", None)
-
-    @override_settings(SAS_BUNDLE_LIMIT=2)
-    @pytest.mark.parametrize(
-        ("knows", "room"),
-        [
-            (KnownDefinitions({"toy.alpha": "sas.agents"}), 4),
-            (KnownDefinitions({"toy.beta": "sas.agents"}), 0),
-        ],
-    )
-    def test_only_workers_that_know_an_agent_have_room_for_it(
-        self, knows: KnownDefinitions, room: int
-    ) -> None:
-        alive(knows, now=NOW)
-        for number in range(9):
-            submit("toy_line", subject=f"Toy {number}", input={}, now=NOW)
-
-        assert len(claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW)) == room
-
-    @override_settings(SAS_BUNDLE_LIMIT=2)
-    def test_worker_that_does_not_report_its_code_has_room(self) -> None:
-        live_workers.report("old", "celery-old@host", ["sas.agents"], 1, NOW)
-        for number in range(9):
-            submit("toy_line", subject=f"Toy {number}", input={}, now=NOW)
-
-        assert len(claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW)) == 2
 
 
 class TestPassingOn:
@@ -178,17 +146,9 @@ class TestPassingOn:
         process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
         Step.objects.filter(process=process, name="one").update(agent="toy.new")
         Flow.objects.create(agent="toy.new", window=5)
-        alive(KnownDefinitions({"toy.new": "fresh"}, frozenset({"toy.new"})), now=NOW)
-
-        assert left_to_others.find(NOW) == WorkForOthers(frozenset({"fresh"}), False)
-
-    def test_an_agent_that_no_process_takes_for_is_left_to_schedulers(self, wire: Wire) -> None:
-        process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
-        Step.objects.filter(process=process, name="one").update(agent="toy.new")
-        Flow.objects.create(agent="toy.new", window=5)
         alive(KnownDefinitions({"toy.new": "fresh"}), now=NOW)
 
-        assert left_to_others.find(NOW) == WorkForOthers(frozenset(), True)
+        assert left_to_others.find(NOW) == WorkForOthers(frozenset({"fresh"}), False)
 
     @pytest.mark.usefixtures("behind")
     def test_a_look_wakes_others_for_what_it_leaves(self, wire: Wire, woken: list[str]) -> None:
@@ -199,21 +159,21 @@ class TestPassingOn:
 
         scheduler.advance()
 
-        assert woken == [f"sas.agents {passing_on.PASS_ON_SECONDS}"]
+        assert woken == [f"sas.agents {waking.PASS_ON_SECONDS}"]
 
     @pytest.mark.usefixtures("behind")
     def test_a_settlement_wakes_others_for_what_it_leaves(
         self, wire: Wire, woken: list[str]
     ) -> None:
         submit("toy_line", subject="Toy 1", input={})
-        scheduler.advance()
-        wire.deliver_all("workers.run_bundle")
+        begin(wire)
+        wire.deliver_all(CALL)
         Process.objects.update(version=99)
         alive(V99)
 
-        wire.deliver_all("workers.settle")
+        wire.deliver_all(REPLY)
 
-        assert set(woken) == {f"sas.agents {passing_on.PASS_ON_SECONDS}"}
+        assert set(woken) == {f"sas.agents {waking.PASS_ON_SECONDS}"}
 
     @pytest.mark.usefixtures("behind")
     def test_a_shift_wakes_others_for_what_it_leaves(self, wire: Wire, woken: list[str]) -> None:
@@ -222,7 +182,7 @@ class TestPassingOn:
 
         shift.take("sas.agents")
 
-        assert woken == [f"sas.agents {passing_on.PASS_ON_SECONDS}"]
+        assert woken == [f"sas.agents {waking.PASS_ON_SECONDS}"]
 
     def test_who_is_not_behind_asks_nothing(self, wire: Wire, woken: list[str]) -> None:
         of_99()
@@ -237,8 +197,8 @@ class TestDecisions:
     def test_a_condition_is_left_to_a_live_worker_that_knows_it(self, wire: Wire) -> None:
         toy.script["toy.beta"] = lambda call: {"size": 50}
         process = submit("toy_conditional", subject="Toy 1", input={"maybe": False})
-        scheduler.advance()
-        wire.deliver_all("workers.run_bundle")
+        begin(wire)
+        wire.deliver_all(CALL)
         Process.objects.update(version=99)
         alive(V99)
         wire.run_until_idle()
@@ -260,12 +220,12 @@ class TestDecisions:
         process = submit("toy_heard", subject="Toy 1", input={})
         steps = Step.objects.filter(process=process).exclude(state="processed")
         for _ in range(steps.count()):
-            scheduler.advance()
-            wire.deliver_all("workers.run_bundle")
+            begin(wire)
+            wire.deliver_all(CALL)
             if steps.count() == 1:
                 Process.objects.update(version=99)
                 alive(V99)
-            wire.deliver_all("workers.settle")
+            wire.deliver_all(REPLY)
         process.refresh_from_db()
         assert process.needs_decision
         assert process.finished_at is None
@@ -316,40 +276,6 @@ class TestTelling:
         scheduler.advance(NOW + timedelta(seconds=60))
 
         assert Alert.objects.filter(code="unknown_definition").exists()
-
-
-class TestMessages:
-    def message(self, wire: Wire) -> dict[str, Any]:
-        submit("toy_line", subject="Toy 1", input={})
-        scheduler.advance()
-        (message,) = wire.of(dispatch.RUN_BUNDLE)
-        return {**message.body[0], "agent": "toy.new"}
-
-    def test_one_of_an_agent_that_another_worker_knows_goes_back(
-        self, wire: Wire, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        alive(KnownDefinitions({"toy.new": "sas.agents"}))
-        body = self.message(wire)
-        with pytest.raises(UnknownAgent) as unknown:
-            tasks.run_bundle_now(body)
-
-        def run(*args: Any) -> None:
-            raise unknown.value
-
-        monkeypatch.setattr(tasks, "run_bundle_now", run)
-        monkeypatch.setattr(passing_on, "PASS_ON_SECONDS", 0.0)
-        with pytest.raises(Reject) as back:
-            tasks.run_bundle(body)
-        assert back.value.requeue
-
-    def test_a_shift_leaves_it_in_the_queue_and_looks_less_often(self, wire: Wire) -> None:
-        body = self.message(wire)
-        one = Shift("sas.agents", takes=True)
-
-        assert one._accept([body])
-        alive(KnownDefinitions({"toy.new": "sas.agents"}))
-        assert not one._accept([body])
-        assert one._rest_seconds == passing_on.PASS_ON_SECONDS
 
 
 def test_what_a_worker_knows_is_written_once(wire: Wire) -> None:

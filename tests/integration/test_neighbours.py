@@ -55,7 +55,7 @@ def deliver(name: str, args: list[Any], **headers: Any) -> Any:
     request = {
         "id": str(uuid4()),
         "task": name,
-        "delivery_info": {"routing_key": dispatch.REPLY_QUEUE},
+        "delivery_info": {"routing_key": dispatch.SCHEDULER_QUEUE},
         "timelimit": [40, 30],
         **headers,
     }
@@ -65,7 +65,7 @@ def deliver(name: str, args: list[Any], **headers: Any) -> Any:
 def test_every_task_of_the_engine_asks_whose_its_message_is() -> None:
     discovery.import_modules("tasks")
     engine = [name for name in app.tasks if name.startswith("workers.")]
-    assert len(engine) >= 9
+    assert len(engine) >= 8
     assert [name for name in engine if not isinstance(app.tasks[name], OwnTask)] == []
 
 
@@ -76,14 +76,18 @@ def test_a_foreign_message_is_not_worked_on_and_goes_back_for_its_owner(
     worked: list[object] = []
     logged: list[str] = []
     monkeypatch.setattr(neighbours.log, "warning", lambda event, **_: logged.append(event))
-    monkeypatch.setattr(tasks.scheduler, "settle_all", worked.append)
+    monkeypatch.setattr(tasks.scheduler, "advance", lambda: worked.append(None))
 
     for hops in range(3):
-        deliver(dispatch.SETTLE, [{"version": 1}], sas_installation=THEIRS, sas_hops=hops)
+        deliver(dispatch.ADVANCE, [], sas_installation=THEIRS, sas_hops=hops)
 
     assert (worked, Journal.objects.count()) == ([], 0)
     assert sent == [
-        (dispatch.SETTLE, dispatch.REPLY_QUEUE, {"sas_installation": THEIRS, "sas_hops": hops + 1})
+        (
+            dispatch.ADVANCE,
+            dispatch.SCHEDULER_QUEUE,
+            {"sas_installation": THEIRS, "sas_hops": hops + 1},
+        )
         for hops in range(3)
     ]
     # Told once: in the log, and to operators.
@@ -95,13 +99,13 @@ def test_a_foreign_message_is_not_worked_on_and_goes_back_for_its_owner(
 
 @pytest.mark.django_db
 def test_what_its_owner_does_not_take_is_set_aside(sent: list[Any]) -> None:
-    deliver(dispatch.SETTLE, [], sas_installation=THEIRS, sas_hops=neighbours.MOST_HOPS)
+    deliver(dispatch.ADVANCE, [], sas_installation=THEIRS, sas_hops=neighbours.MOST_HOPS)
     # Nobody waits for that owner again in vain.
-    deliver(dispatch.SETTLE, [], sas_installation=THEIRS)
+    deliver(dispatch.ADVANCE, [], sas_installation=THEIRS)
     # Another one is waited for.
-    deliver(dispatch.SETTLE, [], sas_installation=str(uuid4()))
+    deliver(dispatch.ADVANCE, [], sas_installation=str(uuid4()))
     queues = [queue for _task, queue, _headers in sent]
-    assert queues == [neighbours.STRANGERS] * 2 + [dispatch.REPLY_QUEUE]
+    assert queues == [neighbours.STRANGERS] * 2 + [dispatch.SCHEDULER_QUEUE]
 
 
 def test_the_rests_of_a_message_are_shorter_than_an_answer_may_take() -> None:
@@ -118,8 +122,10 @@ def test_a_broker_that_takes_nothing_keeps_the_foreign_message(
         raise BrokerRefused("full")
 
     monkeypatch.setattr(publisher, "publish", refuse)
-    task = app.tasks[dispatch.SETTLE]
-    task.push_request(sas_installation=THEIRS, delivery_info={"routing_key": "sas.replies"})
+    task = app.tasks[dispatch.ADVANCE]
+    task.push_request(
+        sas_installation=THEIRS, delivery_info={"routing_key": dispatch.SCHEDULER_QUEUE}
+    )
     try:
         with pytest.raises(Reject) as rejected:
             task()
@@ -135,15 +141,9 @@ def test_our_own_messages_and_those_of_older_code_are_worked_on(
 ) -> None:
     worked: list[object] = []
     monkeypatch.setattr(tasks.threads, "wake_up", lambda: worked.append(None))
-    monkeypatch.setattr(tasks, "waiting", queue_drain_of_nothing)
+    monkeypatch.setattr(queue_drain, "take_all", lambda queue, task: False)
     deliver(dispatch.REPORT, [], **headers)
     assert (len(worked), sent) == (1, [])
-
-
-def queue_drain_of_nothing(*args: object) -> Any:
-    from contextlib import nullcontext
-
-    return nullcontext(list)
 
 
 def test_without_an_id_of_its_own_nothing_is_foreign(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,11 +153,11 @@ def test_without_an_id_of_its_own_nothing_is_foreign(monkeypatch: pytest.MonkeyP
 
 def test_a_drained_queue_leaves_foreign_messages_to_celery() -> None:
     class Message:
-        headers = {"task": dispatch.SETTLE, "sas_installation": THEIRS}
+        headers = {"task": dispatch.TAKE, "sas_installation": THEIRS}
 
-    assert not queue_drain._is_of(Message(), dispatch.SETTLE)  # type: ignore[arg-type]
-    Message.headers = {"task": dispatch.SETTLE, "sas_installation": OURS}
-    assert queue_drain._is_of(Message(), dispatch.SETTLE)  # type: ignore[arg-type]
+    assert not queue_drain._is_of(Message(), (dispatch.TAKE,))  # type: ignore[arg-type]
+    Message.headers = {"task": dispatch.TAKE, "sas_installation": OURS}
+    assert queue_drain._is_of(Message(), (dispatch.TAKE,))  # type: ignore[arg-type]
 
 
 @pytest.mark.django_db

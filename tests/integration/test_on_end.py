@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from tests.alerts import text_of
 from tests.integration.conftest import NOW
-from tests.integration.test_store_claims import start
-from tests.integration.test_store_settling import a_fault, a_result
+from tests.integration.test_store_settling import a_fault, a_result, settle
 from tests.toyflow import agents as toy
 from workers import End, cancel, complete_step, resubmit, scheduler, status, submit
-from workers.models import Alert, Journal, Process, Sink
+from workers.models import Alert, Flow, Journal, Process, Sink
 from workers.protocol.messages import Reply
 from workers.rules.rows import NewSink
 from workers.store.alert_resolution import resolve_ended
 from workers.store.claims import claim_steps
 from workers.store.claims.claim_steps import Claim
 from workers.store.expire import expire_claims
-from workers.store.settle import settle_replies
+from workers.store.flow import flow_control
 from workers.supervisor import beat_schedule
 from workers.testing import Wire, assert_invariants, frozen_clock
+from workers.testing.agent_processes import room as anywhere
 
 pytestmark = pytest.mark.django_db
 Ends = list[End]
@@ -53,23 +53,20 @@ def heard(workflow: str = "toy_heard", **input: Any) -> Process:
 
 
 def claimed() -> list[Claim]:
-    """Claim what is due, and start it."""
+    """Claim what is due."""
     agents = {"toy.alpha", "toy.beta", "toy.gamma", "toy.undoer"}
-    claims = claim_steps.claim_due(agents, "scheduler", NOW)
-    start(claims)
-    return claims
+    return claim_steps.claim_due(agents, anywhere(), NOW)
 
 
 def settled(make: Callable[..., Any] = a_result, *words: Any, **result: Any) -> Any:
     """Reply to all that is claimed just now; return what came of it."""
     replies = [make(one, *words, **result) for one in claimed()]
-    return settle_replies.settle(replies, "scheduler", NOW)
+    return settle(replies)
 
 
 def to_the_last(process: Process) -> Claim:
-    """Do all of a process but the last step; return that one's claim, started."""
+    """Do all of a process but the last step; return that one's claim."""
     done = settled(a_result, n=1)
-    start(done.claims)
     assert [one.process_id for one in done.claims] == [process.pk]
     return done.claims[0]
 
@@ -79,7 +76,7 @@ def test_a_process_that_is_processed_is_told_of_once(ends: Ends) -> None:
 
     last = to_the_last(process)
     assert ends == []
-    settle_replies.settle([a_result(last, n=2)], "scheduler", NOW)
+    settle([a_result(last, n=2)])
 
     assert ends == [
         End(process.pk, "Toy 1", "processed", {"one": {"n": 1}, "two": {"n": 2}}),
@@ -87,7 +84,7 @@ def test_a_process_that_is_processed_is_told_of_once(ends: Ends) -> None:
     assert left() == ["Toy 1 processed 1"]
     process.refresh_from_db()
     assert (process.state, process.finished_at) == ("processed", NOW)
-    settle_replies.settle([a_result(last, n=2)], "scheduler", NOW)
+    settle([a_result(last, n=2)])
     scheduler.advance(NOW + timedelta(seconds=30))
     assert len(ends) == 1
     assert_invariants()
@@ -103,7 +100,7 @@ def test_it_sees_the_end_and_the_reply_in_the_same_transaction(ends: Ends) -> No
 
     toy.script["on_end"] = look  # type: ignore[assignment]
     with transaction.atomic():
-        settle_replies.settle([a_result(last)], "scheduler", NOW)
+        settle([a_result(last)])
         transaction.set_rollback(True)
 
     assert seen == [(True, "processed")]
@@ -118,9 +115,8 @@ def test_the_journal_and_a_submitter_see_an_end_like_any_other(ends: Ends) -> No
         for name in ("toy_heard", "toy_line")
     )
     done = settled()
-    start(done.claims)
 
-    last = settle_replies.settle([a_result(one) for one in done.claims], "scheduler", NOW)
+    last = settle([a_result(one) for one in done.claims])
 
     assert last.has_news
     assert _rows(told) == _rows(silent)
@@ -138,7 +134,7 @@ def test_on_end_is_called_for_error_and_for_every_later_end(ends: Ends) -> None:
     process = heard()
     last = to_the_last(process)
 
-    settle_replies.settle([a_fault(last, "permanent")], "scheduler", NOW)
+    settle([a_fault(last, "permanent")])
     resubmit(process.pk, actor="operator", reason="again", now=NOW)
     settled(a_fault, "permanent")
     resubmit(process.pk, actor="operator", reason="again", now=NOW)
@@ -152,10 +148,9 @@ def test_what_is_undone_is_told_of_when_it_is_over(ends: Ends) -> None:
     process = heard()
     last = to_the_last(process)
 
-    undo = settle_replies.settle([a_fault(last, "refused")], "scheduler", NOW).claims
+    undo = settle([a_fault(last, "refused")]).claims
     assert ends == []
-    start(undo)
-    settle_replies.settle([a_result(undo[0])], "scheduler", NOW)
+    settle([a_result(undo[0])])
 
     process.refresh_from_db()
     assert [end.state for end in ends] == ["compensated"] == [process.state]
@@ -179,7 +174,7 @@ def test_on_end_is_called_for_process_that_ends_at_submission(ends: Ends) -> Non
 def test_an_answer_by_hand_may_end_it(ends: Ends) -> None:
     process = heard("toy_heard_at_once", is_wanted=True)
     (one,) = claimed()
-    settle_replies.settle([Reply(one.step_id, one.claim_id, 1, deferral=DEFERRAL)], "s", NOW)
+    settle([Reply(one.step_id, one.claim_id, 1, deferral=DEFERRAL)])
 
     complete_step(process.pk, "a", {"n": 3}, actor="somebody", now=NOW)
 
@@ -199,7 +194,9 @@ def test_what_expires_is_ended_by_the_scheduler(ends: Ends) -> None:
     assert [end.state for end in ends] == ["error"] == [process.state]
 
 
-def test_where_it_raises_nothing_is_left_of_the_end_and_the_reply_is_kept(ends: Ends) -> None:
+def test_where_it_raises_nothing_is_left_of_the_end_and_the_reply_is_kept(
+    ends: Ends, caplog: pytest.LogCaptureFixture
+) -> None:
     process = heard()
     last = to_the_last(process)
     before = Process.objects.get(pk=process.pk)
@@ -210,7 +207,7 @@ def test_where_it_raises_nothing_is_left_of_the_end_and_the_reply_is_kept(ends: 
         raise RuntimeError("no such account")
 
     toy.script["on_end"] = fail  # type: ignore[assignment]
-    outcome = settle_replies.settle([a_result(last, n=2)], "scheduler", NOW)
+    outcome = settle([a_result(last, n=2)])
 
     assert outcome.applied == 1
     assert left() == []
@@ -221,6 +218,8 @@ def test_where_it_raises_nothing_is_left_of_the_end_and_the_reply_is_kept(ends: 
     assert "on_end has failed" in status(process.pk).headline
     alert = Alert.objects.get()
     assert (alert.code, alert.process_id) == ("on_end_failed", process.pk)
+    (line,) = [vars(one) for one in caplog.records if one.message == "on_end_failed"]
+    assert (line["subject"], line["trace"]) == (process.subject, process.uid.hex)
     assert text_of(alert) == (
         "Toy 1 cannot end as processed: on_end of toy_heard version 1 raised"
         " RuntimeError: no such account"
@@ -249,9 +248,8 @@ def test_every_end_is_held_back_where_it_raises(state: str, ends: Ends) -> None:
     else:
         last = to_the_last(process)
         kind = "permanent" if state == "error" else "refused"
-        undo = settle_replies.settle([a_fault(last, kind)], "scheduler", NOW).claims
-        start(undo)
-        settle_replies.settle([a_result(one) for one in undo], "scheduler", NOW)
+        undo = settle([a_fault(last, kind)]).claims
+        settle([a_result(one) for one in undo])
     process.refresh_from_db()
     assert process.state == ("processing" if state == "error" else "compensating")
     assert_invariants()
@@ -281,8 +279,7 @@ def test_one_that_raises_holds_up_no_other(ends: Ends) -> None:
 
     toy.script["on_end"] = fail  # type: ignore[assignment]
     done = settled()
-    start(done.claims)
-    settle_replies.settle([a_result(one) for one in done.claims], "scheduler", NOW)
+    settle([a_result(one) for one in done.claims])
 
     states = Process.objects.in_bulk([bad.pk, good.pk, line.pk])
     assert [states[one.pk].state for one in (bad, good, line)] == [
@@ -299,7 +296,7 @@ def test_other_replies_of_a_batch_keep_their_numbers_gap_free(ends: Ends) -> Non
     a, b, c = sorted(claimed(), key=lambda one: one.step)
 
     # The first ends it in error; what is settled behind it has later numbers.
-    settle_replies.settle([a_fault(a, "permanent"), a_result(b), a_result(c)], "scheduler", NOW)
+    settle([a_fault(a, "permanent"), a_result(b), a_result(c)])
 
     numbers = Journal.objects.filter(process=process, sequence__isnull=False).order_by("sequence")
     process.refresh_from_db()
@@ -315,7 +312,7 @@ def test_code_that_does_not_know_the_workflow_leaves_the_end_to_code_that_does(
     last = to_the_last(process)
     Process.objects.update(version=7)
 
-    settle_replies.settle([a_result(last)], "scheduler", NOW)
+    settle([a_result(last)])
 
     process.refresh_from_db()
     assert (process.state, ends) == ("processing", [])
@@ -352,4 +349,71 @@ def test_on_the_way_of_production_it_is_called_once_and_its_rows_are_committed(
     assert committed == ["processed"] * 3
     assert changed == [1] * 3
     assert left() == [f"heard {n}" for n in (1, 2, 3)]
+    assert_invariants()
+
+
+@pytest.mark.parametrize("count", [1, 3], ids=["a lone reply", "a batch"])
+def test_it_runs_before_flow_rows_are_locked(
+    count: int, ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(count):
+        heard()
+    # Beside them, one that goes on: its next step is claimed in the same transaction.
+    submit("toy_line", subject="other", input={}, now=NOW)
+    first = settled()
+    last = [a_result(one) for one in first.claims]
+    order: list[str] = []
+    lock = flow_control.LockedFlow.__init__
+
+    def note_lock(self: Any, *given: Any, **options: Any) -> None:
+        order.append("flow")
+        lock(self, *given, **options)
+
+    monkeypatch.setattr(flow_control.LockedFlow, "__init__", note_lock)
+    toy.script["on_end"] = lambda end: order.append("on_end")  # type: ignore[assignment]
+    settle(last[:1] if count == 1 else last, NOW)
+
+    assert order == ["on_end"] * count + ["flow"]
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_another_session_may_lock_every_flow_row_meanwhile(ends: Ends) -> None:
+    heard()
+    last = settled()
+    seen: list[int] = []
+
+    def look(end: End) -> None:
+        other = connection.copy()
+        try:
+            with other.cursor() as cursor:
+                cursor.execute("SELECT agent FROM workers_flow FOR UPDATE NOWAIT")
+                seen.append(len(cursor.fetchall()))
+        finally:
+            other.close()
+
+    toy.script["on_end"] = look  # type: ignore[assignment]
+    settle([a_result(one) for one in last.claims], NOW)
+
+    assert seen == [Flow.objects.count()]
+    assert Process.objects.get().state == "processed"
+
+
+def test_it_may_submit_and_call_verbs_of_other_processes() -> None:
+    other = submit("toy_line", subject="Other", input={}, now=NOW)
+    waiting = submit("toy_line", subject="Waiting", input={}, now=NOW)
+
+    def go_on(end: End) -> None:
+        submit("toy_line", subject=f"After {end.subject}", input={})
+        complete_step(waiting.pk, "one", {"said": end.state}, actor="on_end")
+        cancel(other.pk, actor="on_end", reason="no longer needed")
+
+    toy.script["on_end"] = go_on  # type: ignore[assignment]
+    process = heard()
+
+    cancel(process.pk, actor="ann", reason="enough")
+
+    assert Process.objects.filter(subject="After Toy 1").exists()
+    assert status(other.pk).state == "cancelled"
+    assert Journal.objects.filter(process=waiting, event="answer_kept", actor="on_end").exists()
     assert_invariants()

@@ -18,11 +18,12 @@ from django.utils import timezone
 from orders.models import Order, Product
 from orders.sandbox.server import Sandbox
 from orders.submission import Customer, Line, place_order
-from workers import scheduler, supervisor
+from tests.integration.conftest import begin, calls_on
+from workers import supervisor
 from workers.client import operations
 from workers.models import Alert, Journal, Process, Step
 from workers.testing import Wire, frozen_clock, pass_time
-from workers.wire import dispatch
+from workers.testing.agent_processes import CALL, REPLY
 
 pytestmark = pytest.mark.django_db
 
@@ -43,9 +44,12 @@ def charges(sandbox: Sandbox) -> Counter[int]:
 
 
 def nine_orders() -> list[Order]:
-    """Place nine orders with successive numbers, of which three divide by 3."""
+    """Place nine orders with successive numbers, of which three divide by 3.
+
+    Without their notices to the buyer, which the walk does not follow.
+    """
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=1000)
-    return [
+    orders = [
         place_order(
             Customer("Ann", "ann@example.org", "Street 1"),
             [Line("SKU-1", 1)],
@@ -54,6 +58,8 @@ def nine_orders() -> list[Order]:
         )[0]
         for n in range(9)
     ]
+    Process.objects.filter(workflow="notice").delete()
+    return orders
 
 
 def payments(doomed: bool | None = None) -> list[Step]:
@@ -88,21 +94,22 @@ def expect_everything_pending(wire: Wire) -> None:
     assert on_the_wire(wire) == {}
 
 
-def expect_claimed_and_not_started(wire: Wire, steps: list[Step]) -> None:
-    """Stage 2: claimed and sent. No clock runs yet."""
+def expect_claimed(wire: Wire, steps: list[Step], timeout: int) -> None:
+    """Stage 2: claimed and started in one write, by the processes that call."""
     for step in steps:
-        assert (step.state, step.failure_count) == ("processing", 0)
-        assert step.claim_id is not None
-        assert step.locked_by.startswith("scheduler@")
-        assert (step.started_at, step.complete_by) == (None, None)
-    sent = [r for message in wire.of(dispatch.RUN_BUNDLE) for r in message.requests]
-    assert sorted(r["step_id"] for r in sent) == sorted(s.pk for s in steps)
-    assert {r["claim_id"] for r in sent} == {s.claim_id.hex for s in steps}
+        expect_started(step, timeout)
+        assert step.failure_count == 0
+    requests = [work.request for work in calls_on(wire)]
+    assert {(one.step_id, one.claim_id) for one in requests} == {
+        (step.pk, step.claim_id) for step in steps
+    }
+    assert len(requests) == len(steps)
 
 
 def expect_started(step: Step, timeout: int) -> None:
     """Stage 3: an agent has it, and its clock runs."""
     assert step.state == "processing"
+    assert step.claim_id is not None
     assert step.locked_by.startswith("agent@")
     assert step.started_at is not None
     assert (step.complete_by - step.started_at).total_seconds() == pytest.approx(timeout, abs=0.01)
@@ -132,6 +139,8 @@ def expect_in_error(wire: Wire) -> None:
     assert sorted(alerts) == sorted(
         ("process_error", step.process_id, 1) for step in payments(doomed=True)
     )
+    # Their buyers are told.
+    wire.run_until_idle()
     claims_before = Journal.objects.filter(event="claimed").count()
     pass_time(3600)
     supervisor.sweep()
@@ -166,14 +175,13 @@ def resubmit_and_expect_all_processed(wire: Wire, sandbox: Sandbox) -> None:
     assert on_the_wire(wire) == {}
 
 
-def walk_to_the_payment(wire: Wire) -> None:
+def walk_to_the_payment(wire: Wire, timeout: int) -> None:
     """Take all nine orders through stage 1 and 2 to their claimed payment steps."""
     expect_everything_pending(wire)
-    scheduler.advance()
-    expect_claimed_and_not_started(wire, list(Step.objects.filter(name="reserve_stock")))
-    wire.deliver_all(dispatch.RUN_BUNDLE)
-    wire.deliver_all(dispatch.ADVANCE)
-    expect_claimed_and_not_started(wire, payments())
+    begin(wire)
+    expect_claimed(wire, list(Step.objects.filter(name="reserve_stock")), timeout)
+    wire.deliver_all(CALL)
+    expect_claimed(wire, payments(), timeout)
 
 
 @pytest.fixture
@@ -186,12 +194,12 @@ def noon() -> Iterator[None]:
 def test_a_service_that_answers_with_a_fault(wire: Wire, sandbox: Sandbox, noon: None) -> None:
     switch(sandbox, fail_every=DOOMED)
     nine_orders()
-    walk_to_the_payment(wire)
+    walk_to_the_payment(wire, 30)
 
-    wire.deliver_all(dispatch.RUN_BUNDLE)
+    wire.deliver_all(CALL)
     for step in payments():
         expect_started(step, 30)
-    assert set(on_the_wire(wire)) == {dispatch.SETTLE}
+    assert set(on_the_wire(wire)) == {REPLY}
 
     wire.run_until_idle()
     expect_the_others_processed(sandbox)
@@ -211,10 +219,10 @@ def test_a_service_that_answers_with_a_fault(wire: Wire, sandbox: Sandbox, noon:
 def test_a_service_that_is_silent(wire: Wire, sandbox: Sandbox) -> None:
     switch(sandbox, hang_every=DOOMED)
     nine_orders()
-    walk_to_the_payment(wire)
+    walk_to_the_payment(wire, 1)
 
     for failures in (1, 2, 3):
-        wire.deliver_all(dispatch.RUN_BUNDLE)
+        wire.deliver_all(CALL)
         for step in payments(doomed=True):
             expect_started(step, 1)
             assert step.failure_count == failures - 1
@@ -231,7 +239,7 @@ def test_a_service_that_is_silent(wire: Wire, sandbox: Sandbox) -> None:
                 expect_reset(step, failures)
             assert not Alert.objects.exists()
             pass_time(10)
-        wire.deliver_all(dispatch.ADVANCE)
+        begin(wire)
 
     expect_in_error(wire)
     assert Journal.objects.filter(event="expired").count() == 3 * EXHAUSTED

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from tests.integration.test_store_settling import NOW, Toy, a_result, started
+from tests.integration.test_store_settling import NOW, Toy, a_result, settle, started
 from workers.store.db import dialect
-from workers.store.settle import settle_replies
 
 pytestmark = pytest.mark.django_db
 HOLD = (
@@ -95,7 +94,7 @@ def test_no_statement_of_a_settlement_is_sent_alone(toy: Toy) -> None:
         return execute(statement, params, many, context)
 
     with connection.execute_wrapper(look):
-        assert settle_replies.settle([reply], "scheduler", NOW).applied == 1
+        assert settle([reply]).applied == 1
 
     # Those of the test's own transaction; locks, reads and writes went along with one another.
     assert waited_for == ["SAVEPOINT", "RELEASE"]

@@ -1,5 +1,6 @@
 """One message, reply or row that nobody can use holds up no other."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -7,24 +8,25 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
-from tests.integration.conftest import NOW, claim, only
-from tests.integration.test_store_claims import start
+from tests.integration.conftest import NOW, begin, claim, only
 from tests.toyflow import agents as toy
-from workers import scheduler, supervisor, tasks
-from workers.agent import replies, shift
+from workers import scheduler, supervisor
+from workers.agent import replies
 from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.definitions.registry import register_workflow
 from workers.definitions.workflow import Workflow, step
 from workers.exceptions import BrokerRefused, Permanent, Unavailable
 from workers.models import Alert, Lease, Process, Step
-from workers.protocol.messages import Bundle, Reply
-from workers.scheduler import claiming
+from workers.protocol.messages import Reply
+from workers.rules.transitions import LockedProcess
 from workers.store import leases
 from workers.store.expire import expire_claims
 from workers.store.locked import load
 from workers.store.settle import filed_replies
 from workers.testing import Wire
+from workers.testing.agent_processes import CALL, REPLY
+from workers.testing.wire import Sent
 from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
@@ -34,27 +36,39 @@ def some(count: int) -> list[Process]:
     return [submit("toy_line", subject=f"Toy {number}", input={}) for number in range(count)]
 
 
+def answer(wire: Wire) -> Sent:
+    """Have a process take and make the first calls; return the replies that it has to settle."""
+    begin(wire)
+    wire.deliver_all(CALL)
+    (sent,) = wire.of(REPLY)
+    return sent
+
+
+def refuse_writes(
+    monkeypatch: pytest.MonkeyPatch, is_refused: Callable[[LockedProcess], bool]
+) -> None:
+    real = load.write_part
+
+    def write(processes: Any, **options: Any) -> Any:
+        if any(map(is_refused, processes)):
+            raise ValueError("unsupported Unicode escape")
+        return real(processes, **options)
+
+    monkeypatch.setattr(load, "write_part", write)
+
+
 def test_a_reply_that_cannot_be_stored_is_a_failure_of_its_own_step_only(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = some(5)
-    scheduler.advance()
-    wire.deliver_all(dispatch.RUN_BUNDLE)
-    wires = [sent.body[0] for sent in wire.of(dispatch.SETTLE)]
+    answered = answer(wire)
     poisoned = only(processes[2], "one").pk
-    real = load.write_part
+    refuse_writes(
+        monkeypatch,
+        lambda locked: any(row.id == poisoned and row.state == "processed" for row in locked.steps),
+    )
 
-    def refuse(processes: Any, **options: Any) -> Any:
-        for locked in processes:
-            for row in locked.steps:
-                if row.id == poisoned and row.state == "processed":
-                    raise ValueError("unsupported Unicode escape")
-        return real(processes, **options)
-
-    monkeypatch.setattr(load, "write_part", refuse)
-    wire.drop_all()
-
-    tasks.settle_now(*wires)
+    wire.deliver(answered)
     wire.run_until_idle()
 
     states = [wire.states(process)["one"] for process in processes]
@@ -70,7 +84,6 @@ def test_what_no_json_has_is_not_stored_as_something_else(wire: Wire, value: Any
     """No agent of ours sends one: every door looks. It must not come in with others, either."""
     processes = [submit("toy_line", subject=f"Toy {n}", input={}, now=NOW) for n in range(3)]
     taken = {one.process_id: one for one in claim()}
-    start(list(taken.values()))
     wire.drop_all()
     results = [{"n": 1}, {"n": 2, "price": value}, {"n": 3}]
     batch = [
@@ -93,22 +106,11 @@ def test_a_step_that_nothing_can_be_written_to_holds_up_no_other(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = some(3)
-    scheduler.advance()
-    wire.deliver_all(dispatch.RUN_BUNDLE)
-    wires = [sent.body[0] for sent in wire.of(dispatch.SETTLE)]
+    answered = answer(wire)
     broken = only(processes[0], "one").pk
-    real = load.write_part
+    refuse_writes(monkeypatch, lambda locked: broken in locked.step_origins)
 
-    def refuse(processes: Any, **options: Any) -> Any:
-        for locked in processes:
-            if broken in locked.step_origins:
-                raise ValueError("whatever is written")
-        return real(processes, **options)
-
-    monkeypatch.setattr(load, "write_part", refuse)
-    wire.drop_all()
-
-    tasks.settle_now(*wires)
+    wire.deliver(answered)
 
     states = [wire.states(process)["one"] for process in processes]
     assert states == ["processing", "processed", "processed"]
@@ -117,45 +119,41 @@ def test_a_step_that_nothing_can_be_written_to_holds_up_no_other(
 @pytest.mark.fault("F16")
 def test_a_database_that_is_away_is_no_poison(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     (process,) = some(1)
-    scheduler.advance()
-    wire.deliver_all(dispatch.RUN_BUNDLE)
-    (sent,) = wire.of(dispatch.SETTLE)
+    answered = answer(wire)
 
     def away(*given: Any, **options: Any) -> None:
         raise OperationalError("server closed the connection")
 
     with monkeypatch.context() as patch:
         patch.setattr(load, "write_part", away)
-        with pytest.raises(OperationalError):
-            tasks.settle_now(sent.body[0])
+        patch.setattr(filed_replies, "file", away)
+        patch.setattr(replies.connection, "close", lambda: None)
+        wire.deliver(answered)
 
     assert wire.states(process)["one"] == "processing"
+    # Its process keeps the answer, and hands it over again.
+    (kept,) = wire.of(REPLY)
+    assert kept.replies == answered.replies
+    wire.run_until_idle()
+    assert set(wire.states(process).values()) == {"processed"}
+    assert len(toy.calls["toy.alpha"]) == 1
 
 
 def test_a_filed_reply_of_unknown_form_is_a_failure_of_its_step_and_not_the_scheduler_s(
     wire: Wire,
 ) -> None:
-    first, second = some(2)
-    scheduler.advance()
-    start(_claims(first))
-    Step.objects.filter(process=first, name="one").update(
+    (process,) = some(1)
+    begin(wire)
+    Step.objects.filter(process=process, name="one").update(
         reply={"fault": {"kind": "from the future"}}
     )
     wire.drop_all()
 
     wire.run_until_idle()
-    only(second, "one")
-
-    row = only(first, "one")
-    assert (row.state, row.fault["code"]) == ("pending", "reply_unreadable")
-    assert (row.failure_count, row.is_in_doubt, row.reply) == (1, True, None)
-
-
-def _claims(process: Process) -> list[Any]:
-    from workers.store.claims.claim_steps import Claim
 
     row = only(process, "one")
-    return [Claim(row.pk, process.pk, row.claim_id, 1, "one", row.agent, 30, row.idempotency_key)]
+    assert (row.state, row.fault["code"]) == ("pending", "reply_unreadable")
+    assert (row.failure_count, row.is_in_doubt, row.reply) == (1, True, None)
 
 
 @pytest.mark.parametrize(
@@ -199,28 +197,32 @@ def test_a_payload_that_cannot_be_sent_ends_its_own_step_only(wire: Wire) -> Non
 def test_one_agent_s_queue_that_refuses_holds_up_no_other(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (process,) = some(1)
-    narrow = submit("toy_narrow", subject="Narrow", input={})
+    monkeypatch.setattr(toy.Gamma, "queue", "sas.agents.slow")
     real = wire.take
 
-    def refuse_alpha(name: str, body: list[Any], to: str, **options: Any) -> None:
-        if name == dispatch.RUN_BUNDLE and body[0]["agent"] == "toy.alpha":
+    def refuse(name: str, body: list[Any], to: str, **options: Any) -> None:
+        if to == toy.Alpha.queue:
             raise BrokerRefused("406 PRECONDITION_FAILED")
         real(name, body, to, **options)
 
-    monkeypatch.setattr(dispatch, "_send", refuse_alpha)
+    with monkeypatch.context() as patch:
+        patch.setattr(dispatch, "_send", refuse)
+        (process,) = some(1)
+        narrow = submit("toy_narrow", subject="Narrow", input={})
+        wire.run_until_idle()
+
+        assert wire.states(narrow) == {"only": "processed"}
+        one = only(process, "one")
+        assert (one.state, one.failure_count) == ("pending", 0)
 
     wire.run_until_idle()
-
-    assert wire.states(narrow) == {"only": "processed"}
-    assert not claiming.pause.is_on()
-    assert (only(process, "one").state, only(process, "one").failure_count) == ("pending", 0)
+    assert set(wire.states(process).values()) == {"processed"}
 
 
 @pytest.mark.parametrize("seconds", [10, 0.2], ids=["as shipped", "of the shortest poll"])
 def test_a_deadline_is_extended_once_and_then_expires(wire: Wire, seconds: float) -> None:
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
-    start(claim())
+    claim()
     # The shortest time after its deadline: what is left of a deadline tells whether it is as set.
     late = only(process, "one").complete_by + timedelta(milliseconds=1)
     assert expire_claims.extend_gap(60, seconds, late) == 1
@@ -235,11 +237,11 @@ def test_a_sweep_that_fails_remembers_the_gap(wire: Wire, monkeypatch: pytest.Mo
     supervisor.sweep()
     Lease.objects.update(performed_at="2026-01-01T00:00Z")
 
-    def fail(worker: str) -> None:
+    def fail() -> None:
         raise OperationalError("the database went away again")
 
     with monkeypatch.context() as patch:
-        patch.setattr(expire_claims, "expire", fail)
+        patch.setattr(expire_claims, "look", fail)
         with pytest.raises(OperationalError):
             supervisor.sweep()
 
@@ -250,15 +252,15 @@ def test_a_sweep_that_fails_remembers_the_gap(wire: Wire, monkeypatch: pytest.Mo
 
 
 @pytest.mark.fault("F16")
-def test_a_reply_is_filed_again_while_the_database_is_away(
+def test_a_local_agent_s_fault_is_filed_again_while_the_database_is_away(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    process = submit("toy_optional", subject="Toy 1", input={})
-    scheduler.advance()
-    wire.deliver_all(dispatch.RUN_BUNDLE)
-    wire.deliver_all(dispatch.SETTLE)
-    (mail,) = wire.of(dispatch.RUN_BUNDLE)
-    wire.messages.remove(mail)
+    def fail(call: Call) -> dict[str, Any]:
+        raise Permanent("out_of_stock", "none left")
+
+    toy.script["toy.writer"] = fail
+    process = submit("toy_local", subject="Toy 1", input={})
+    begin(wire)
     real, failures = filed_replies.file, [1, 1]
 
     def flaky(reply: Reply, worker: str) -> bool:
@@ -268,12 +270,14 @@ def test_a_reply_is_filed_again_while_the_database_is_away(
         return real(reply, worker)
 
     monkeypatch.setattr(filed_replies, "file", flaky)
-    monkeypatch.setattr(replies, "FILE_AGAIN_SECONDS", 0)
+    monkeypatch.setattr(replies, "AGAIN_SECONDS", 0)
     monkeypatch.setattr(replies.connection, "close", lambda: None)
 
-    assert shift.perform(Bundle.from_wire(mail.body[0])) == 1
+    wire.deliver_all(CALL)
 
-    assert only(process, "mail").reply is not None
+    assert failures == []
+    write = only(process, "write")
+    assert (write.state, write.fault["code"]) == ("error", "out_of_stock")
 
 
 def test_an_optional_step_that_expires_in_a_process_in_error_is_skipped(wire: Wire) -> None:

@@ -6,6 +6,8 @@ from unittest.mock import Mock
 
 import pytest
 from celery.concurrency.solo import TaskPool
+from celery.worker import WorkController
+from celery.worker.components import Pool
 
 from workers.agent import presence
 from workers.definitions import known
@@ -71,3 +73,10 @@ def test_its_children_are_told_whether_another_code_has_more(
     )
     step._report("celery@here", ["sas.agents"], 1)
     assert told == [False, True]
+
+
+def test_worker_reports_once_its_processes_are_there() -> None:
+    blueprint = WorkController.Blueprint(steps={presence.Presence})
+    blueprint._finalize_steps(blueprint.claim_steps())
+
+    assert Pool in blueprint.graph[presence.Presence]

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import ProtectedError
 from django.test import override_settings
 
@@ -154,7 +154,7 @@ def test_process_protected_by_an_order_is_left_out_of_pruning(
 
     # It is left out, and not found out by trying: there may be very many.
     assert tried == [[other.pk]]
-    assert Process.objects.get() == order.process
+    assert Process.objects.get(workflow="fulfilment") == order.process
     assert Step.objects.filter(process=order.process).exists()
 
 
@@ -164,10 +164,11 @@ def test_protected_dependent_row_keeps_only_its_own_process(
     kept, other = ended(), ended()
     real = prune_processes._delete
 
-    def delete(ids: list[int]) -> None:
-        real(ids)
+    def delete(ids: list[int]) -> int:
+        count = real(ids)
         if kept.pk in ids:
             raise ProtectedError("a row of a row", set())
+        return count
 
     monkeypatch.setattr(prune_processes, "_delete", delete)
 
@@ -202,7 +203,8 @@ def test_a_round_takes_the_orders_and_then_their_processes() -> None:
     assert done is not None
     assert (done["orders"], done["processes"]) == (1, 1)
     assert list(Order.objects.order_by("pk")) == [young, under_way]
-    assert OrderLine.objects.count() == Process.objects.count() == 2
+    fulfilments = Process.objects.filter(workflow="fulfilment")
+    assert OrderLine.objects.count() == fulfilments.count() == 2
     assert DeadLetter.objects.get().order is None
 
 
@@ -220,7 +222,7 @@ def test_an_order_stays_while_what_was_sent_back_of_it_is_young() -> None:
     assert list(shop.old_orders(LATER)) == [order]
     assert sum(shop.prune_orders(200, LATER)) == 1
     assert sum(prune()) == 2
-    assert not Process.objects.exists()
+    assert not Process.objects.exclude(workflow="notice").exists()
 
 
 def test_a_portion_is_a_transaction(ended: Any) -> None:
@@ -253,3 +255,27 @@ def test_what_begins_again_at_this_instant_stays(two: tuple[Session, Session]) -
     )
     assert [turn.result for turn in turns] == [None, 0]
     assert process.get().state == "processing"
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize("deferred", ["", " deferrable initially deferred"], ids=["now", "late"])
+@pytest.mark.parametrize("table", ["workers_process", "workers_step"])
+def test_a_foreign_key_that_django_does_not_know_keeps_only_its_own_process(
+    ended: Any, table: str, deferred: str
+) -> None:
+    kept, gone = ended(), ended()
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE bi_report (of bigint REFERENCES {table}{deferred})")
+        column = "id" if table == "workers_process" else "process_id"
+        cursor.execute(
+            f"INSERT INTO bi_report SELECT id FROM {table} WHERE {column} = %s LIMIT 1", [kept.pk]
+        )
+
+    assert sum(prune()) == 1
+
+    assert list(Process.objects.values_list("pk", flat=True)) == [kept.pk]
+    assert Step.objects.filter(process=kept).exists()
+    alert = Alert.objects.get(code="row_unusable")
+    assert alert.process_id == kept.pk
+    assert "bi_report" in alert.params["error"]
+    assert gone.pk != kept.pk

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import workers
 from tests.integration.conftest import rows
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import refuse
+from tests.toyflow.workflows import LINE
 from workers import scheduler
+from workers.definitions import registry
 from workers.models import Step
 from workers.testing import Wire
 from workers.wire import dispatch
@@ -32,6 +35,53 @@ def test_every_name_of_the_public_face_is_there_and_in_order() -> None:
     assert set(workers.__all__) <= set(dir(workers))
     with pytest.raises(AttributeError, match="has no attribute 'sumbit'"):
         workers.sumbit  # noqa: B018
+
+
+def test_a_workflow_is_submitted_by_its_name_or_itself() -> None:
+    process = workers.submit(LINE, subject="Toy", input={})
+
+    assert (process.workflow, process.version) == (LINE.name, LINE.version)
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "says"),
+    [
+        (
+            lambda: workers.submit("toy_lone", subject="Toy", input={}),
+            workers.UnknownWorkflow,
+            "Register it in a workflows module, or use toy_line",
+        ),
+        (
+            lambda: registry.agent("toy.alhpa"),
+            workers.UnknownAgent,
+            "Register it in an agents module, or use toy.alpha",
+        ),
+        (lambda: workers.status(999), workers.StateError, "There is no process 999."),
+        (
+            lambda: workers.cancel(Step(), actor="ann", reason="by its row"),  # type: ignore[arg-type]
+            TypeError,
+            "process_id must be a whole number, got <Step: ",
+        ),
+        (
+            lambda: workers.fail_step(1, "one", ValueError("x"), actor="ann"),  # type: ignore[arg-type]
+            TypeError,
+            "fault must be Refused, Permanent or Transient, got ValueError('x').",
+        ),
+        (
+            lambda: workers.Deferred(5, permission="approve"),
+            ValueError,
+            "permission must be \"app.codename\", got 'approve'.",
+        ),
+    ],
+    ids=["workflow", "agent", "status", "process", "fault", "permission"],
+)
+def test_a_wrong_use_says_what_to_do(
+    use: Callable[[], object], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error) as refusal:
+        use()
+
+    assert says in str(refusal.value)
 
 
 def test_no_module_of_the_package_takes_a_public_name() -> None:

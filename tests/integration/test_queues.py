@@ -9,18 +9,17 @@ from kombu import Connection
 from sasproject.celery import app
 from sasproject.stack.roles import Roles
 from tests.services import own_rabbitmq_vhost
+from workers import scheduler
 from workers.celery.pools import warn_of_pool
 from workers.celery.queues import AMQP, agent_queues, declared_otherwise
 from workers.celery.starting import refuse_broker
 from workers.checks import check_queues
 from workers.definitions import registry
 from workers.definitions.agent import DEFAULT_QUEUE, Agent
-from workers.protocol.messages import Bundle
-from workers.wire import bundle_dispatch, dispatch
+from workers.wire import dispatch
 
 ENGINE = {
     dispatch.SCHEDULER_QUEUE,
-    dispatch.REPLY_QUEUE,
     dispatch.SUPERVISOR_QUEUE,
     dispatch.REPORTS_QUEUE,
 }
@@ -72,8 +71,8 @@ def test_the_stack_s_agents_serve_the_queue_of_every_agent(
     assert role.argv[role.argv.index("-Q") + 1] == f"{DEFAULT_QUEUE},{bulk.queue}"
 
 
-def test_a_bundle_leaves_for_its_agent_s_own_queue(bulk: type[Agent], wire: Any) -> None:
-    bundle_dispatch.send(Bundle(bulk.name, 30, ()))
+def test_a_wake_up_leaves_for_its_agent_s_own_queue(bulk: type[Agent], wire: Any) -> None:
+    scheduler.wake({bulk.name})
 
     assert [message.queue for message in wire.messages] == ["test.bulk"]
 
@@ -161,23 +160,23 @@ def test_a_worker_whose_queue_is_of_another_kind_ends_and_says_which_and_what_to
     rabbit: Rabbit,
 ) -> None:
     with rabbit.connection() as connection:
-        connection.default_channel.queue_declare("sas.replies", durable=True, auto_delete=False)
+        connection.default_channel.queue_declare("sas.reports", durable=True, auto_delete=False)
 
     with pytest.raises(SystemExit) as ended:
-        refuse_broker(app, ["sas.scheduler", "sas.replies"])
+        refuse_broker(app, ["sas.scheduler", "sas.reports"])
 
     said = str(ended.value)
-    assert said.startswith("The queue sas.replies exists and is not as this code declares it: ")
+    assert said.startswith("The queue sas.reports exists and is not as this code declares it: ")
     assert "x-queue-type" in said
-    assert "rabbitmqctl delete_queue sas.replies" in said
+    assert "rabbitmqctl delete_queue sas.reports" in said
     assert "\n" not in said
 
 
 def test_a_queue_of_an_older_installation_without_a_type_is_taken_as_it_is() -> None:
     with own_rabbitmq_vhost() as url, Connection(url) as connection:
-        connection.default_channel.queue_declare("sas.replies", durable=True, auto_delete=False)
+        connection.default_channel.queue_declare("sas.reports", durable=True, auto_delete=False)
 
-        assert declared_otherwise(connection, app.amqp.queues["sas.replies"]) is None
+        assert declared_otherwise(connection, app.amqp.queues["sas.reports"]) is None
         # And the other way round: an older worker beside this one.
         queue = app.amqp.queues["sas.agents"]
         assert declared_otherwise(connection, queue) is None

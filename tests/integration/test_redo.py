@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from tests.integration.conftest import only, rows
+from tests.integration.conftest import begin, only, rows
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import refuse
 from workers import scheduler
@@ -156,8 +156,8 @@ def test_invariant_allows_successor_begun_before_redo_but_not_after_redo(
     process = submit("toy_line", subject="Toy 1", input={})
     wire.run_until_idle()
     operations.skip(process.pk, "one", **ANN)
-    # Begun: its message is on its way.
-    scheduler.advance()
+    # Begun: a process calls.
+    begin(wire)
     assert wire.states(process) == {"one": "skipped", "two": "processing"}
 
     operations.redo(process.pk, "one", **ANN)

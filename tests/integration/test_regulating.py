@@ -2,24 +2,21 @@
 
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
 from tests.integration.conftest import NOW, claim, only, start_and_lose
-from tests.integration.test_store_claims import start
 from tests.toyflow import agents as toy
-from workers import scheduler
-from workers.agent import shift
 from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import StateError, Transient, Unavailable
 from workers.http import post
 from workers.models import Alert, Flow, Hold, Journal, Process, Step
-from workers.protocol.messages import Bundle, Request
-from workers.store.claims import claim_steps, unstarted
-from workers.store.flow import flow_control, flow_settings, holds, spend_rate
+from workers.store.claims import claim_steps
+from workers.store.claims.claim_steps import Room
+from workers.store.flow import flow_settings, holds
 from workers.testing import Wire, forget_duties, pass_time
+from workers.testing.agent_processes import room as anywhere
 
 pytestmark = pytest.mark.django_db
 
@@ -58,7 +55,7 @@ class TestHolds:
         holds.hold("step", "top", actor="ann", reason="")
 
         later = NOW + timedelta(seconds=2)
-        taken = claim_steps.claim_due({"toy.alpha"}, "scheduler", later)
+        taken = claim_steps.claim_due({"toy.alpha"}, anywhere(), later)
         assert [one.process_id for one in taken] == [other.pk]
 
     def test_holding_twice_and_lifting_nothing_are_refused(self) -> None:
@@ -82,70 +79,62 @@ class TestRate:
         for n in range(count):
             submit("toy_parallel", subject=f"Toy {n}", input={}, now=NOW)
 
-    def claim_and_start(self, at: datetime) -> int:
-        """Claim what there is room for, and have its calls counted and started."""
-        claims = claim_steps.claim_due({"toy.alpha"}, "scheduler", at)
-        if claims:
-            assert all(one.is_rated for one in claims)
-            spend_rate.spend("toy.alpha", len(claims), at)
-            start(claims, at)
+    def claim(self, at: datetime) -> int:
+        """Claim what there is room for; return how much."""
+        claims = claim_steps.claim_due({"toy.alpha"}, anywhere(), at)
+        assert all(one.is_rated for one in claims)
         return len(claims)
 
     def test_calls_are_made_at_the_rate_and_no_faster(self) -> None:
         flow_settings.set_flow("toy.alpha", {"rate_per_second": 2}, actor="ann", reason="", now=NOW)
         self.submit(10)
 
-        made = [self.claim_and_start(NOW + timedelta(seconds=tenth / 10)) for tenth in range(31)]
+        made = [self.claim(NOW + timedelta(seconds=tenth / 10)) for tenth in range(31)]
 
         assert made[0] == 1
-        # Nine tenths of the rate, so that it is never more.
+        # Nineteen twentieths of the rate, so that it is never more.
         assert sum(made) == 1 + 5
         assert max(made) == 1
 
-    def test_a_tenth_of_a_second_s_worth_may_be_called_at_once(self) -> None:
+    def test_one_call_and_a_twenty_fifth_of_a_second_s_worth_may_be_made_at_once(self) -> None:
         flow_settings.set_flow(
-            "toy.alpha", {"rate_per_second": 20}, actor="ann", reason="", now=NOW
+            "toy.alpha", {"rate_per_second": 50}, actor="ann", reason="", now=NOW
         )
-        self.submit(30)
+        self.submit(60)
 
-        made = [self.claim_and_start(NOW + timedelta(seconds=tenth / 10)) for tenth in range(11)]
+        made = [self.claim(NOW + timedelta(seconds=look / 20)) for look in range(21)]
 
-        assert made[0] == 2
+        assert made[0] == 3
         # In a closed second at most the rate.
-        assert 16 <= sum(made) <= 20
+        assert 45 <= sum(made) <= 50
 
-    def test_rate_claims_no_more_steps_while_claims_are_unstarted(self) -> None:
-        """A worker that comes back finds one call's worth, and not all that it missed."""
+    def test_who_comes_back_finds_one_call_s_worth_and_not_all_that_was_missed(self) -> None:
         flow_settings.set_flow("toy.alpha", {"rate_per_second": 2}, actor="ann", reason="", now=NOW)
         self.submit(10)
-        waiting = [
-            one
-            for second in range(60)
-            for one in claim_steps.claim_due(
-                {"toy.alpha"}, "scheduler", NOW + timedelta(seconds=second)
-            )
-        ]
-        assert len(waiting) == 1
+        assert self.claim(NOW) == 1
         back = NOW + timedelta(seconds=60)
-        spend_rate.spend("toy.alpha", 1, back)
-        start(waiting, back)
 
-        made = [self.claim_and_start(back + timedelta(seconds=tenth / 10)) for tenth in range(10)]
+        made = [self.claim(back + timedelta(seconds=tenth / 10)) for tenth in range(10)]
 
-        assert 1 + sum(made) <= 3
+        assert made[0] == 1
+        assert sum(made) == 2
 
+    @pytest.mark.parametrize(
+        ("workflow", "agent", "tokens"),
+        [("toy_queried", "toy.asker", 3), ("toy_line", "toy.alpha", 4)],
+    )
     def test_a_call_in_doubt_is_counted_twice_where_it_is_asked_after(
-        self, monkeypatch: pytest.MonkeyPatch
+        self, workflow: str, agent: str, tokens: int
     ) -> None:
-        counted: list[tuple[str, int]] = []
-        monkeypatch.setattr(
-            "workers.store.flow.spend_rate.spend", lambda *words: counted.append(words)
-        )
-        request = Request(1, uuid4(), 2, "pay", "Toy", "k", {}, in_doubt=True)
-        for name, is_rated in (("toy.asker", True), ("toy.alpha", True), ("toy.alpha", False)):
-            shift.perform(Bundle(name, 30, (request,), is_rated=is_rated))
+        # Five calls may be made at once.
+        flow_settings.set_flow(agent, {"rate_per_second": 100}, actor="ann", reason="", now=NOW)
+        submit(workflow, subject="Toy", input={}, now=NOW)
+        Step.objects.filter(agent=agent).update(is_in_doubt=True)
 
-        assert counted == [("toy.asker", 2), ("toy.alpha", 1)]
+        (taken,) = claim_steps.claim_due({agent}, anywhere(), NOW)
+
+        assert taken.in_doubt
+        assert Flow.objects.get(agent=agent).tokens == pytest.approx(tokens)
 
     def test_an_agent_with_a_rate_is_tried_once_a_call(self, wire: Wire) -> None:
         tries: list[int] = []
@@ -166,38 +155,21 @@ class TestRate:
 
         assert tries == [1, 3]
 
-    def test_a_message_that_was_lost_is_counted_when_it_comes_again(self) -> None:
-        flow_settings.set_flow("toy.alpha", {"rate_per_second": 2}, actor="ann", reason="", now=NOW)
-        self.submit(1)
-        both = {"toy.alpha", "toy.beta"}
-        assert len(claim_steps.claim_due(both, "scheduler", NOW)) == 2
-
-        again = unstarted.lost("scheduler", NOW + timedelta(seconds=60))
-
-        assert {one.agent: one.is_rated for one in again} == {"toy.alpha": True, "toy.beta": False}
-
-    def test_of_an_agent_without_a_rate_nothing_is_counted(self) -> None:
-        before = Flow.objects.values().get(agent="toy.alpha")
-
-        spend_rate.spend("toy.alpha", 3, NOW)
-
-        assert Flow.objects.values().get(agent="toy.alpha") == before
-
-    def test_an_agent_without_a_rate_is_not_held_back(self) -> None:
+    def test_an_agent_without_a_rate_is_not_held_back_and_not_counted(self) -> None:
         flow_settings.set_flow("toy.alpha", {"rate_per_second": 1}, actor="ann", reason="", now=NOW)
+        before = Flow.objects.values().get(agent="toy.beta")
         self.submit(10)
-        assert len(claim_steps.claim_due({"toy.beta"}, "scheduler", NOW)) == 10
+        taken = claim_steps.claim_due({"toy.beta"}, anywhere(), NOW)
+        assert [one.is_rated for one in taken] == [False] * 10
+        assert Flow.objects.values().get(agent="toy.beta") == before
 
     def test_a_rate_below_one_a_second_still_lets_one_through(self) -> None:
         flow_settings.set_flow(
             "toy.alpha", {"rate_per_second": 0.1}, actor="ann", reason="", now=NOW
         )
         self.submit(3)
-        made = [
-            self.claim_and_start(NOW + timedelta(seconds=seconds))
-            for seconds in (0, 5, 9, 10, 11, 20)
-        ]
-        assert made == [1, 0, 0, 0, 0, 1]
+        made = [self.claim(NOW + timedelta(seconds=seconds)) for seconds in (0, 5, 9, 10, 11, 20)]
+        assert made == [1, 0, 0, 0, 1, 0]
 
     def test_settling_spends_of_the_same_rate(self, wire: Wire) -> None:
         flow_settings.set_flow("toy.alpha", {"rate_per_second": 1}, actor="ann", reason="")
@@ -206,41 +178,35 @@ class TestRate:
         wire.run_until_idle()
         assert len(toy.calls["toy.alpha"]) <= 2
 
-    def test_the_scheduler_says_when_to_look_again(self) -> None:
+    def test_a_claim_says_when_the_next_may_be_made(self) -> None:
         flow_settings.set_flow("toy.alpha", {"rate_per_second": 2}, actor="ann", reason="", now=NOW)
         self.submit(10)
-        (claim,) = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW)
-        # No time brings another token before that one is started.
-        assert flow_control.seconds_to_next(NOW) == pytest.approx(0.5 / 0.9)
-        assert flow_control.seconds_to_next(NOW + timedelta(seconds=5)) == pytest.approx(0.5 / 0.9)
-        spend_rate.spend("toy.alpha", 1, NOW)
-        start([claim], NOW)
-        assert flow_control.seconds_to_next(NOW + timedelta(seconds=0.2)) == pytest.approx(
-            0.5 / 0.9 - 0.2
-        )
-        # With a token left it is not the rate that anything waits for.
-        assert flow_control.seconds_to_next(NOW + timedelta(seconds=5)) is None
 
-    @pytest.mark.parametrize("cause", ["held", "full"])
-    def test_what_waits_for_something_else_is_not_looked_at_again_at_once(
-        self, wire: Wire, monkeypatch: pytest.MonkeyPatch, cause: str
-    ) -> None:
-        asked: list[float] = []
-        monkeypatch.setattr("workers.wire.dispatch.wake_scheduler_after", asked.append)
-        flow_settings.set_flow("toy.alpha", {"rate_per_second": 100}, actor="ann", reason="")
+        # It is allowed 1.08 at once, and 1.9 a second.
+        assert self.seconds_to_next(NOW) == pytest.approx(0.92 / 1.9)
+        assert self.seconds_to_next(NOW + timedelta(seconds=0.2)) == pytest.approx(0.92 / 1.9 - 0.2)
+
+    @pytest.mark.parametrize("cause", ["held", "window", "process"])
+    def test_what_waits_for_something_else_waits_for_no_token(self, cause: str) -> None:
+        flow_settings.set_flow(
+            "toy.alpha", {"rate_per_second": 100}, actor="ann", reason="", now=NOW
+        )
         if cause == "held":
-            holds.hold("agent", "toy.alpha", actor="ann", reason="")
-        else:
+            holds.hold("agent", "toy.alpha", actor="ann", reason="", now=NOW)
+        elif cause == "window":
             Flow.objects.filter(agent="toy.alpha").update(window=1)
-        for n in range(3):
-            submit("toy_line", subject=f"Toy {n}", input={})
-        for _ in range(3):
-            scheduler.advance()
-        assert asked == []
+        self.submit(3)
+
+        assert self.seconds_to_next(NOW, most=1) is None
+
+    def seconds_to_next(self, at: datetime, most: int = 9) -> float | None:
+        here = Room("agent@test", lambda agent: most)
+        claim_steps.claim_due({"toy.alpha"}, here, at)
+        return here.rate_seconds
 
     def test_without_a_rate_nothing_is_to_be_looked_at_again(self) -> None:
         self.submit(1)
-        assert flow_control.seconds_to_next(NOW) is None
+        assert self.seconds_to_next(NOW) is None
 
 
 class TestForcedBreaker:
@@ -317,7 +283,7 @@ class TestTurns:
         )
         later = NOW + timedelta(seconds=3)
         Flow.objects.filter(agent="toy.alpha").update(window=5)
-        taken = [one.process_id for one in claim_steps.claim_due({"toy.alpha"}, "scheduler", later)]
+        taken = [one.process_id for one in claim_steps.claim_due({"toy.alpha"}, anywhere(), later)]
         assert single.pk in taken
         assert len(taken) == 5
 
@@ -352,7 +318,7 @@ class TestTurns:
         last = submit("toy_line", subject="Last", input={}, lane="big", now=NOW)
         assert last.turn >= first[-1].turn
         later = NOW + timedelta(seconds=60)
-        taken = claim_steps.claim_due({"toy.alpha"}, "scheduler", later)
+        taken = claim_steps.claim_due({"toy.alpha"}, anywhere(), later)
         open_ones = [one.process_id for one in taken if one.process_id not in done]
         assert open_ones == [first[8].pk, first[9].pk, last.pk]
 
@@ -368,7 +334,7 @@ class TestTurns:
         )
         assert urgent.turn < usual.turn
         assert urgent.turn > usual.turn - timedelta(minutes=2)
-        taken = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW + timedelta(hours=1))
+        taken = claim_steps.claim_due({"toy.alpha"}, anywhere(), NOW + timedelta(hours=1))
         assert [one.process_id for one in taken] == [urgent.pk, usual.pk]
 
     def test_every_step_has_its_processes_turn(self, wire: Wire) -> None:
@@ -408,7 +374,7 @@ class TestOutageAndOverload:
         wire.run_until_idle()
 
         assert set(Process.objects.values_list("state", flat=True)) == {"processed"}
-        assert set(Step.objects.values_list("failure_count", "lost_count")) == {(0, 0)}
+        assert set(Step.objects.values_list("failure_count", flat=True)) == {0}
         assert Alert.objects.count() == 0
 
     def test_a_step_whose_worker_dies_again_and_again_ends_by_the_count_in_the_row(

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import only
+from tests.integration.conftest import begin, claim, only
 from tests.toyflow import agents as toy
-from workers import scheduler
 from workers.client import operations
 from workers.client.submission import submit
 from workers.exceptions import StateError
@@ -16,6 +15,7 @@ from workers.operate import invariants
 from workers.store.db import dialect
 from workers.store.operate import after_restore
 from workers.testing import Wire
+from workers.testing.agent_processes import CALL, REPLY
 
 pytestmark = pytest.mark.django_db
 
@@ -104,19 +104,22 @@ def test_cancelling_undoes_what_may_have_happened(wire: Wire) -> None:
 
 def test_claims_are_void_and_count_no_failure(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
-    scheduler.advance()
+    begin(wire)
     restore(process)
     step = only(process, "one")
     assert (step.state, step.failure_count, step.is_in_doubt) == ("pending", 0, True)
-    # The message of the void claim finds nothing to do.
-    wire.deliver_all("workers.run_bundle")
-    assert toy.calls["toy.alpha"] == []
+    # The answer to the void claim changes nothing.
+    wire.deliver_all(CALL)
+    wire.deliver_all(REPLY)
+    step = only(process, "one")
+    assert (step.state, step.failure_count, step.result) == ("pending", 0, None)
+    assert Journal.objects.filter(event="stale_reply").count() == 1
 
 
 def test_what_was_on_its_way_back_is_undone_once(wire: Wire) -> None:
     process = submit("toy_undoable", subject="Toy 1", input={})
-    scheduler.advance()
-    wire.deliver_all("workers.run_bundle")
+    begin(wire)
+    wire.deliver_all(CALL)
     wire.drop_all()
     operations.undo(process.pk, outcome="cancelled", actor="ann", reason="")
     restore(process)
@@ -130,8 +133,8 @@ def test_what_was_on_its_way_back_is_undone_once(wire: Wire) -> None:
 
 def test_a_filed_reply_is_what_happened(wire: Wire) -> None:
     process = submit("toy_local", subject="Toy 1", input={})
-    scheduler.advance()
-    wire.deliver_all("workers.run_bundle")
+    begin(wire)
+    wire.deliver_all(CALL)
     wire.drop_all()
     assert restore(process) == 0
     wire.run_until_idle()
@@ -173,6 +176,6 @@ def test_marking_that_was_cut_off_is_gone_on_with(wire: Wire) -> None:
     after_restore.check_since(since)
     assert after_restore.open_processes(since, 0, 9) == found[2:]
 
-    scheduler.advance(since + timedelta(seconds=2))
+    assert claim(since + timedelta(seconds=2))
     with pytest.raises(StateError, match="newest journal row"):
         after_restore.check_since(since)

@@ -13,7 +13,7 @@ from orders.submission import Customer, Line, place_order
 from tests.integration.conftest import only
 from workers import supervisor
 from workers.client import answers, callbacks, operations
-from workers.exceptions import Refused
+from workers.exceptions import Refused, StateError
 from workers.models import Process
 from workers.operate import invariants
 from workers.rules.external_answers import Outcome
@@ -22,15 +22,19 @@ from workers.testing import Wire, pass_time
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def order(wire: Wire, sandbox: Sandbox) -> Order:
+def ordered() -> Order:
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
-    order = place_order(
+    return place_order(
         Customer("Ann", "ann@example.org", "Street 1"),
         [Line("SKU-1", 2)],
         submission_key="key-1",
         source="shop",
     )[0]
+
+
+@pytest.fixture
+def order(wire: Wire, sandbox: Sandbox) -> Order:
+    order = ordered()
     wire.run_until_idle()
     return order
 
@@ -85,6 +89,26 @@ def test_what_a_return_gave_back_an_undo_does_not_give_back_again(
     assert [(effect["operation"], effect["key"]) for effect in effects(sandbox)] == [
         ("charge", charge.idempotency_key),
         ("refund", f"{charge.idempotency_key}:undo"),
+    ]
+
+
+def test_a_return_is_refunded_after_the_service_has_forgotten_our_key(
+    order: Order, wire: Wire, sandbox: Sandbox
+) -> None:
+    """Goods come back after days; payment services remember a key for one."""
+    sandbox._ledger._writer.run(
+        lambda connection: connection.execute("UPDATE remembered SET key = 'forgotten-' || key")
+    )
+
+    process = accept_return(order, actor="ann")
+    wire.run_until_idle()
+    answer(process, wire)
+
+    process.refresh_from_db()
+    assert process.state == "processed"
+    assert [e["operation"] for e in Ledgers.read(sandbox.url).effects["payment"]] == [
+        "charge",
+        "refund",
     ]
 
 
@@ -150,13 +174,7 @@ def test_a_return_that_came_to_nothing_can_begin_again(
 
 
 def test_an_order_that_is_not_done_does_not_come_back(wire: Wire) -> None:
-    Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
-    order = place_order(
-        Customer("Ann", "ann@example.org", "Street 1"),
-        [Line("SKU-1", 1)],
-        submission_key="key-1",
-        source="shop",
-    )[0]
+    order = ordered()
     with pytest.raises(ReturnRefused, match="is pending"):
         accept_return(order, actor="ann")
     assert not Process.objects.filter(workflow="return").exists()
@@ -187,3 +205,23 @@ def test_each_question_has_answers_of_its_own(agent: str, said: tuple[str, str])
 
 def test_a_question_of_code_that_is_gone_can_be_answered() -> None:
     assert answers.labels("returns.gone") == ("Approve", "Decline")
+
+
+@pytest.mark.parametrize("name", ["refund", "restock"])
+def test_step_that_gives_back_is_completed_by_hand_and_never_skipped(
+    order: Order, wire: Wire, name: str
+) -> None:
+    process = accept_return(order, actor="ann")
+    wire.run_until_idle()
+    for answered in ("await_parcel", "inspect"):
+        callbacks.complete_step(process.pk, answered, actor="ann")
+        if answered == "await_parcel":
+            wire.run_until_idle()
+
+    with pytest.raises(StateError, match=f"{name} undoes something and cannot be skipped"):
+        operations.skip(process.pk, name, actor="ann", reason="a voucher")
+
+    operations.complete(process.pk, name, {}, actor="ann", reason="in cash")
+    wire.run_until_idle()
+    process.refresh_from_db()
+    assert process.state == "processed"

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import only
+from tests.integration.conftest import begin, only
 from tests.toyflow import agents as toy
-from workers import scheduler
 from workers.client import operations
 from workers.client.submission import submit
 from workers.models import Alert, Process, Step
@@ -15,6 +14,7 @@ from workers.operate import invariants
 from workers.store.db import dialect
 from workers.store.flow import holds
 from workers.testing import Wire, forget_duties, pass_time
+from workers.testing.agent_processes import CALL
 
 pytestmark = pytest.mark.django_db
 
@@ -51,7 +51,7 @@ class TestConditions:
         assert invariants.violations() == []
 
     def test_a_condition_that_cannot_be_read_stops_the_process_with_the_reason(
-        self, wire: Wire
+        self, wire: Wire, caplog: pytest.LogCaptureFixture
     ) -> None:
         toy.script["toy.beta"] = lambda call: {"no": "size"}
         process = submit("toy_conditional", subject="Toy 1", input={"maybe": True})
@@ -61,6 +61,8 @@ class TestConditions:
         step = only(process, "if_big")
         assert (process.state, step.state) == ("error", "error")
         assert step.fault["code"] == "condition_failed"
+        (line,) = [vars(one) for one in caplog.records if one.message == "condition_failed"]
+        assert (line["subject"], line["trace"]) == ("Toy 1", process.uid.hex)
         assert "size" in step.fault["message"]
         assert Alert.objects.get().code == "process_error"
         assert invariants.violations() == []
@@ -122,8 +124,8 @@ class TestConditions:
         process = submit(workflow, subject="Toy 1", input={"maybe": False})
         if workflow == "toy_conditional":
             toy.script["toy.beta"] = lambda call: {"size": 50}
-            scheduler.advance()
-            wire.deliver_all("workers.run_bundle")
+            begin(wire)
+            wire.deliver_all(CALL)
             Step.objects.filter(process=process, name="if_big").update(name="if_large")
         else:
             Step.objects.filter(process=process, name="one").update(name="first")
@@ -143,8 +145,8 @@ class TestConditions:
     ) -> None:
         process = submit("toy_conditional", subject="Toy 1", input={"maybe": False})
         toy.script["toy.beta"] = lambda call: {"size": 50}
-        scheduler.advance()
-        wire.deliver_all("workers.run_bundle")
+        begin(wire)
+        wire.deliver_all(CALL)
         Process.objects.update(version=99)
         wire.run_until_idle()
 
@@ -226,8 +228,8 @@ class TestTasksAsAgents:
         assert (step.state, step.failure_count) == ("pending", 1)
         assert "busy" in step.fault["message"]
 
-    def test_its_calls_travel_one_by_one(self, wire: Wire) -> None:
+    def test_its_calls_are_made_one_by_one(self, wire: Wire) -> None:
         for n in range(5):
             submit("toy_greeting", subject=f"Toy {n}", input={"name": "Ada"})
-        scheduler.advance()
-        assert [len(sent.requests) for sent in wire.of("workers.run_bundle")] == [1] * 5
+        begin(wire)
+        assert [len(sent.works) for sent in wire.of(CALL)] == [1] * 5

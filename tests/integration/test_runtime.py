@@ -1,4 +1,4 @@
-"""Running bundles: who replies, who is silent, and whose writes stay."""
+"""Running calls: who replies, who is silent, and whose writes stay."""
 
 import queue
 import signal
@@ -14,9 +14,9 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.contrib.auth.models import Group
 from django.db import OperationalError
 
-from tests.integration.conftest import only
+from tests.integration.conftest import begin, only, replies_on
 from tests.toyflow import agents as toy
-from workers import scheduler, tasks
+from workers import scheduler
 from workers.agent import call_pool, shift
 from workers.agent.call_pool import Calls
 from workers.client.submission import submit
@@ -24,9 +24,10 @@ from workers.definitions.agent import Call
 from workers.exceptions import Permanent, Transient, Unavailable
 from workers.logs import call_fields
 from workers.models import Journal, Process, Step
-from workers.protocol.messages import Bundle
+from workers.protocol.messages import Reply
 from workers.store.expire import expire_claims
 from workers.testing import Wire, pass_time
+from workers.testing.agent_processes import CALL
 from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
@@ -36,35 +37,27 @@ pytestmark = pytest.mark.django_db
 LATER = dispatch.WakeUp.later
 
 
-def bundle_of(wire: Wire) -> Bundle:
-    (message,) = wire.of(dispatch.RUN_BUNDLE)
-    wire.messages.remove(message)
-    return Bundle.from_wire(message.body[0])
+def submitted(workflow: str = "toy_line") -> Process:
+    return submit(workflow, subject="Toy 1", input={"n": 1})
 
 
-def replies_on(wire: Wire) -> list[dict[str, Any]]:
-    return [reply for sent in wire.of(dispatch.SETTLE) for reply in sent.body[0]["replies"]]
-
-
-def submitted(workflow: str = "toy_line", timeout: int | None = None) -> Process:
-    process = submit(workflow, subject="Toy 1", input={"n": 1})
-    if timeout is not None:
-        Step.objects.filter(process=process).update(timeout_seconds=timeout)
-    scheduler.advance()
-    return process
+def called(wire: Wire) -> list[Reply]:
+    """Have processes take all due steps and make their calls; return the replies they hold."""
+    begin(wire)
+    wire.deliver_all(CALL)
+    return replies_on(wire)
 
 
 def test_an_agent_gets_its_payload_and_the_same_key_at_every_attempt(wire: Wire) -> None:
     seen: list[Call] = []
     toy.script["toy.alpha"] = lambda call: seen.append(call) or {}  # type: ignore[func-returns-value]
     process = submitted()
-    shift.perform(bundle_of(wire))
+    called(wire)
     wire.drop_all()
     pass_time(40)
     expire_claims.expire("supervisor")
     pass_time(40)
-    scheduler.advance()
-    shift.perform(bundle_of(wire))
+    called(wire)
 
     assert [(c.payload, c.step, c.attempt) for c in seen] == [
         ({"n": 1}, "one", 1),
@@ -74,22 +67,13 @@ def test_an_agent_gets_its_payload_and_the_same_key_at_every_attempt(wire: Wire)
     assert seen[0].key == only(process, "one").idempotency_key
 
 
-@pytest.mark.parametrize(
-    ("is_serial", "limits"),
-    [
-        pytest.param(True, (30, 40), id="alone: the timeout"),
-        pytest.param(False, (660, 670), id="taking more: the latest of what it may take"),
-    ],
-)
-def test_the_soft_limit_is_the_latest_complete_by_and_the_hard_one_follows(
-    is_serial: bool, limits: tuple[int, int], wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(toy.Alpha, "is_serial", is_serial)
+def test_a_task_that_takes_calls_ends_after_the_longest_that_it_may_take(wire: Wire) -> None:
     submitted()
+    scheduler.advance()
 
-    (message,) = wire.of(dispatch.RUN_BUNDLE)
+    (message,) = wire.of(dispatch.TAKE)
 
-    assert (message.options["soft_time_limit"], message.options["time_limit"]) == limits
+    assert (message.options["soft_time_limit"], message.options["time_limit"]) == (660, 670)
     assert message.queue == "sas.agents"
 
 
@@ -111,26 +95,21 @@ def test_what_an_agent_raises_becomes_a_fault(wire: Wire, fault: Exception, kind
     toy.script["toy.alpha"] = fail
     submitted()
 
-    shift.perform(bundle_of(wire))
+    (reply,) = called(wire)
 
-    (reply,) = replies_on(wire)
-    assert reply["fault"]["kind"] == kind
+    assert reply.kind == kind
 
 
 def test_an_agent_that_exits_is_a_fault_of_its_own_call_alone(wire: Wire) -> None:
     toy.script["toy.alpha"] = lambda call: sys.exit(3) if call.subject == "Toy 1" else {}
-    for number in (1, 2, 3):
-        submit("toy_line", subject=f"Toy {number}", input={})
-    scheduler.advance()
+    processes = [submit("toy_line", subject=f"Toy {number}", input={}) for number in (1, 2, 3)]
 
-    assert shift.perform(bundle_of(wire)) == 3
+    shift.take("sas.agents")
 
-    found = {reply["step_id"]: reply.get("fault") for reply in replies_on(wire)}
-    faults = [fault for fault in found.values() if fault]
-    assert [(fault["code"], fault["message"]) for fault in faults] == [
-        ("agent_crashed", "SystemExit: 3")
-    ]
-    assert len(found) == 3
+    bad, *others = [only(process, "one") for process in processes]
+    assert (bad.state, bad.failure_count) == ("pending", 1)
+    assert (bad.fault["code"], bad.fault["message"]) == ("agent_crashed", "SystemExit: 3")
+    assert [step.state for step in others] == ["processed"] * 2
 
 
 @pytest.mark.parametrize(
@@ -140,9 +119,10 @@ def test_whatever_a_call_logs_says_which_call(wire: Wire, workflow: str, agent: 
     seen: list[dict[str, Any]] = []
     toy.script[agent] = lambda call: seen.append(call_fields()) or {}  # type: ignore[func-returns-value]
     process = submitted(workflow)
+    begin(wire)
     step = Step.objects.filter(process=process).exclude(claim_id=None).get()
 
-    shift.perform(bundle_of(wire))
+    wire.deliver_all(CALL)
 
     asked = {"subject": "Toy 1", "step": step.name, "attempt": 1, "claim": str(step.claim_id)}
     assert seen == [{"agent": agent, **asked, "trace": process.uid.hex}]
@@ -150,71 +130,50 @@ def test_whatever_a_call_logs_says_which_call(wire: Wire, workflow: str, agent: 
 
 
 @pytest.mark.fault("F26")
-@pytest.mark.parametrize("result", [{"text": "a\x00b"}, {"sum": Decimal("9.50")}, [1], "done"])
+@pytest.mark.parametrize(
+    "result", [{"text": "a\x00b"}, {"sum": Decimal("9.50")}, [1], "done", True, False, 0, "", []]
+)
 def test_a_result_that_cannot_be_stored_is_a_fault(wire: Wire, result: Any) -> None:
     """Another call of the service would bring it again."""
     toy.script["toy.alpha"] = lambda call: result
     submitted()
 
-    shift.perform(bundle_of(wire))
+    (reply,) = called(wire)
 
-    (reply,) = replies_on(wire)
-    assert (reply["fault"]["kind"], reply["fault"]["code"]) == ("permanent", "result_unusable")
-    assert not reply["fault"].get("no_effect")
-
-
-@pytest.mark.fault("F7")
-def test_a_claim_started_by_another_delivery_is_not_run(wire: Wire) -> None:
-    submitted()
-    bundle = bundle_of(wire)
-    shift.perform(bundle)
-
-    assert [shift.perform(bundle) for _ in range(9)] == [0] * 9
-
-    assert len(toy.calls["toy.alpha"]) == 1
-    assert len(replies_on(wire)) == 1
+    assert reply.fault is not None
+    assert (reply.kind, reply.fault.code) == ("permanent", "result_unusable")
+    assert not reply.fault.no_effect
 
 
 @pytest.mark.fault("F8")
-def test_an_agent_past_its_deadline_says_nothing(wire: Wire) -> None:
-    toy.script["toy.alpha"] = toy.sleeper(1.2)
-    process = submitted(timeout=1)
-    before = threading.active_count()
-
-    assert shift.perform(bundle_of(wire)) == 0
-
-    assert wire.messages == []
-    step = only(process, "one")
-    assert (step.state, step.failure_count) == ("processing", 0)
-    assert threading.active_count() <= before + 1
-
-
-def test_the_others_of_a_bundle_reply_although_one_is_late(wire: Wire) -> None:
+def test_an_agent_past_its_deadline_says_nothing_and_holds_up_no_other(wire: Wire) -> None:
     def sometimes(call: Call) -> dict[str, Any]:
-        if call.subject == "Toy 1":
+        if call.subject == "Toy 0":
             time.sleep(1.2)
         return {}
 
     toy.script["toy.alpha"] = sometimes
-    for number in range(8):
-        submit("toy_line", subject=f"Toy {number}", input={})
-    Step.objects.update(timeout_seconds=1)
-    scheduler.advance()
-    bundles = [Bundle.from_wire(sent.body[0]) for sent in wire.of(dispatch.RUN_BUNDLE)]
+    late, *others = [submit("toy_line", subject=f"Toy {n}", input={}) for n in range(8)]
+    Step.objects.filter(process=late).update(timeout_seconds=1)
     wire.drop_all()
+    before = threading.active_count()
 
-    replied = [shift.perform(bundle) for bundle in bundles]
+    shift.take("sas.agents")
 
-    assert len(bundles) == 1
-    assert sum(replied) == 7
-    assert len(replies_on(wire)) == 7
+    step = only(late, "one")
+    assert (step.state, step.failure_count) == ("processing", 0)
+    assert [only(process, "one").state for process in others] == ["processed"] * 7
+    # A slow machine leaves what is due to the next shift.
+    assert {sent.task for sent in wire.messages} <= {dispatch.TAKE}
+    assert threading.active_count() <= before + 8
 
 
 def test_the_soft_limit_ends_the_waiting_and_sends_nothing_more(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     toy.script["toy.alpha"] = toy.sleeper(0.3)
-    submitted()
+    process = submitted()
+    wire.drop_all()
     real = Calls.take
     struck = []
 
@@ -226,8 +185,10 @@ def test_the_soft_limit_ends_the_waiting_and_sends_nothing_more(
 
     monkeypatch.setattr(Calls, "take", strike)
 
-    assert shift.perform(bundle_of(wire)) == 0
+    shift.take("sas.agents")
+
     assert wire.messages == []
+    assert only(process, "one").state == "processing"
 
 
 def test_the_soft_limit_s_signal_waits_until_a_write_is_over() -> None:
@@ -254,29 +215,6 @@ def test_the_main_thread_never_shuts_itself_off_from_the_signal() -> None:
     assert signal.pthread_sigmask(signal.SIG_SETMASK, before) == before
 
 
-@pytest.mark.fault("F11")
-def test_a_reply_the_broker_refuses_is_filed_on_its_row(wire: Wire) -> None:
-    process = submitted()
-    bundle = bundle_of(wire)
-    wire.is_down = True
-
-    assert shift.perform(bundle) == 1
-
-    assert only(process, "one").reply["result"] == {"by": "toy.alpha"}
-    wire.is_down = False
-    wire.run_until_idle()
-    assert wire.states(process) == {"one": "processed", "two": "processed"}
-
-
-def test_an_unsafe_agent_s_reply_is_always_filed(wire: Wire) -> None:
-    process = submit("toy_optional", subject="Toy 1", input={})
-
-    wire.run_until_idle()
-
-    assert wire.states(process) == {"work": "processed", "mail": "processed"}
-    assert Journal.objects.filter(event="reply_filed").count() == 1
-
-
 @pytest.mark.fault("F8")
 def test_a_local_agent_that_wakes_after_its_deadline_has_its_writes_rolled_back(
     wire: Wire,
@@ -289,11 +227,11 @@ def test_a_local_agent_that_wakes_after_its_deadline_has_its_writes_rolled_back(
 
     toy.script["toy.writer"] = oversleep
 
-    assert shift.perform(bundle_of(wire)) == 0
+    assert called(wire) == []
 
     assert not Group.objects.exists()
     assert wire.messages == []
-    assert only(process, "write").reply is None
+    assert (only(process, "write").state, only(process, "write").reply) == ("processing", None)
     assert not Journal.objects.filter(event="reply_filed").exists()
 
 
@@ -307,7 +245,9 @@ def test_a_local_agent_whose_claim_was_superseded_has_its_writes_rolled_back(wir
 
     toy.script["toy.writer"] = lose_the_claim
 
-    assert shift.perform(bundle_of(wire)) == 0
+    assert called(wire) == []
+
+    assert toy.calls["toy.writer"]
     assert not Group.objects.exists()
 
 
@@ -329,33 +269,37 @@ def test_a_local_agent_that_fails_keeps_its_fault_and_not_its_writes(
     toy.script["toy.writer"] = fail
     process = submitted("toy_local")
 
-    assert shift.perform(bundle_of(wire)) == 1
+    assert called(wire) == []
 
     assert not Group.objects.exists()
-    fault = only(process, "write").reply["fault"]
+    fault = only(process, "write").fault
     assert fault["kind"] == kind
     assert "CONTEXT" not in fault["message"]
 
 
-def test_a_bundle_of_an_unknown_agent_is_left_to_those_who_know_it(wire: Wire) -> None:
-    process = submitted()
-    body = bundle_of(wire).to_wire()
+@pytest.mark.parametrize("state", ["55P03", "57014", "40P01"])
+def test_a_local_agent_that_waits_for_rows_says_so(wire: Wire, state: str) -> None:
+    """The database answers: an operator would look for an outage."""
 
-    tasks.run_bundle_now({**body, "agent": "toy.nobody"})
+    def wait(call: Call) -> dict[str, Any]:
+        waited = OperationalError("canceling statement due to statement timeout")
+        raise waited from type("Canceled", (Exception,), {"sqlstate": state})()
 
-    assert only(process, "one").started_at is None
+    toy.script["toy.writer"] = wait
+    process = submitted("toy_local")
 
+    begin(wire)
+    wire.deliver_all(CALL)
 
-@pytest.mark.parametrize("body", [None, 5, {}, {"version": 9}], ids=repr)
-def test_a_message_that_is_none_of_ours_is_dropped(body: Any) -> None:
-    tasks.run_bundle_now(body)
-    tasks.settle_now(body)
+    fault = only(process, "write").fault
+    assert (fault["kind"], fault["code"]) == ("unavailable", "rows_locked")
 
 
 def test_a_wake_up_that_the_broker_refuses_costs_nothing(wire: Wire) -> None:
     wire.is_down = True
 
     assert dispatch.wake_scheduler() is False
+    assert dispatch.wake_agents("sas.agents") is False
 
 
 def test_a_wake_up_thread_lets_no_soft_limit_through() -> None:

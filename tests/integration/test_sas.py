@@ -30,8 +30,9 @@ def test_the_engine_alone_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = [app for app in sas.our_apps() if app.name == "workers"]
     monkeypatch.setattr(sas, "our_apps", lambda: alone)
 
-    own = ["alive", "erase", "export", "flow", "invariants", "prune", "restored", "sinks"]
-    assert list(sas.nouns()) == own
+    assert list(sas.nouns()) == [
+        *("alive", "erase", "export", "flow", "invariants", "persons", "prune", "restored", "sinks")
+    ]
 
 
 def test_a_noun_that_is_unknown_is_refused_with_those_there_are() -> None:

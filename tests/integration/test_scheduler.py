@@ -1,4 +1,4 @@
-"""The Scheduler with messages lost, doubled and refused."""
+"""The Scheduler and agent processes with messages lost, doubled and refused."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,7 +9,7 @@ from django.db import OperationalError
 from django.test import override_settings
 
 from tests.alerts import text_of
-from tests.integration.conftest import only
+from tests.integration.conftest import begin, only
 from tests.toyflow import agents as toy
 from workers import scheduler, supervisor
 from workers.client.submission import submit
@@ -18,46 +18,37 @@ from workers.definitions.agent import Call
 from workers.definitions.registry import register_workflow
 from workers.definitions.workflow import Workflow, step
 from workers.exceptions import Permanent, Transient
-from workers.models import Alert, Flow, Journal, Lease, Process, Step, Worker
+from workers.models import Alert, Flow, Lease, Process, Step, Worker
 from workers.runtime.repeated_lines import RepeatedLines
-from workers.scheduler import claiming
 from workers.store import leases
 from workers.store.claims import claim_steps
 from workers.store.db import dialect
 from workers.testing import Wire, forget_duties, pass_time
+from workers.testing.agent_processes import CALL
+from workers.testing.agent_processes import room as anywhere
 from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def no_pause() -> None:
-    claiming.pause.end()
-
-
 @pytest.mark.fault("F11")
-def test_claims_the_broker_refuses_are_handed_back_and_claiming_pauses(wire: Wire) -> None:
-    process = submit("toy_line", subject="Toy 1", input={})
+def test_wake_ups_that_the_broker_refuses_cost_time_and_nothing_else(wire: Wire) -> None:
     wire.is_down = True
-
-    assert scheduler.advance() == 0
+    process = submit("toy_line", subject="Toy 1", input={})
+    scheduler.advance()
 
     one = only(process, "one")
-    assert (one.state, one.failure_count, one.lost_count) == ("pending", 0, 0)
-    assert claiming.pause.is_on()
+    assert (one.state, one.attempt, one.failure_count) == ("pending", 0, 0)
     wire.is_down = False
-    assert scheduler.advance() == 0
-    claiming.pause.end()
     wire.run_until_idle()
     assert set(wire.states(process).values()) == {"processed"}
-    assert Journal.objects.filter(event="handed_back").count() == 1
 
 
 @pytest.mark.fault("F6")
-def test_every_message_lost_costs_time_and_no_failure_before_the_start(wire: Wire) -> None:
+def test_every_lost_wake_up_is_made_up_for_by_the_poll(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
     scheduler.advance()
-    wire.drop_all()
+    assert wire.drop_all() == 1
 
     pass_time(20)
     scheduler.advance()
@@ -65,14 +56,13 @@ def test_every_message_lost_costs_time_and_no_failure_before_the_start(wire: Wir
 
     assert set(wire.states(process).values()) == {"processed"}
     assert list(Step.objects.values_list("failure_count", "attempt")) == [(0, 1), (0, 1)]
-    assert Journal.objects.filter(event="lost").count() == 1
 
 
 @pytest.mark.fault("F6")
 def test_a_lost_reply_costs_one_attempt_and_never_an_effect(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
-    scheduler.advance()
-    wire.deliver_all(dispatch.RUN_BUNDLE)
+    begin(wire)
+    wire.deliver_all(CALL)
     wire.drop_all()
 
     pass_time(40)
@@ -90,11 +80,13 @@ def test_a_lost_reply_costs_one_attempt_and_never_an_effect(wire: Wire) -> None:
 def test_every_message_doubled_has_every_step_run_once(wire: Wire) -> None:
     process = submit("toy_diamond", subject="Toy 1", input={})
     scheduler.advance()
+    assert [one.task for one in wire.messages] == [dispatch.TAKE]
 
     while wire.messages:
         message = wire.messages[0]
         wire.deliver(message)
-        wire.deliver(message)
+        if message.task != CALL:
+            wire.deliver(message)
 
     assert set(wire.states(process).values()) == {"processed"}
     assert len(toy.calls["toy.alpha"]) == len(set(toy.calls["toy.alpha"])) == 2
@@ -136,48 +128,19 @@ def test_a_refusal_goes_to_the_fallback_agent(wire: Wire) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("workflow", "sizes"),
-    [("toy_line", [5, 5, 2]), ("toy_local", [5, 5, 2])],
-    ids=["side by side", "one after another"],
-)
-@override_settings(SAS_BUNDLE_LIMIT=5)
-def test_a_backlog_leaves_in_full_bundles(workflow: str, sizes: list[int], wire: Wire) -> None:
-    for number in range(12):
-        submit(workflow, subject=f"Toy {number}", input={})
-
-    scheduler.advance()
-
-    assert [len(sent.requests) for sent in wire.of(dispatch.RUN_BUNDLE)] == sizes
-
-
-def test_what_may_kill_its_worker_travels_alone(wire: Wire) -> None:
+def test_what_may_kill_its_worker_is_called_alone(wire: Wire) -> None:
     """A call that kills its worker must not take the same others with it again and again."""
     for number in range(6):
         submit("toy_line", subject=f"Toy {number}", input={})
     failed = Step.objects.filter(name="one", process__subject__in=["Toy 1", "Toy 4"])
     failed.update(failure_count=2, fault={"kind": "expired", "code": "expired", "message": "m"})
-    wire.messages.clear()
-    scheduler.advance()
 
-    sent = wire.of(dispatch.RUN_BUNDLE)
-    assert sorted(len(one.requests) for one in sent) == [1, 1, 4]
-    assert [one.body[0]["is_alone"] for one in sent] == [False, True, True]
-    # Sent again because they were lost, they still do.
-    wire.drop_all()
-    pass_time(20)
-    scheduler.advance()
-    assert sorted(len(sent.requests) for sent in wire.of(dispatch.RUN_BUNDLE)) == [1, 1, 4]
+    begin(wire)
 
-
-def test_a_bundle_is_no_deeper_than_its_agent_allows(wire: Wire) -> None:
-    for number in range(12):
-        submit("toy_narrow", subject=f"Toy {number}", input={})
-    for number in range(12):
-        submit("toy_line", subject=f"Line {number}", input={})
-    wire.run_until_idle()
-    for process in Process.objects.filter(workflow="toy_line"):
-        assert wire.states(process)["two"] == "processed"
+    calls = [[work.request.step_id for work in one.works] for one in wire.of(CALL)]
+    assert sorted(map(len, calls)) == [1, 1, 4]
+    alone = {ids[0] for ids in calls if len(ids) == 1}
+    assert alone == set(failed.values_list("pk", flat=True))
 
 
 def test_a_request_builder_that_fails_ends_its_step_and_no_other(wire: Wire) -> None:
@@ -231,7 +194,7 @@ def test_due_steps_are_looked_for_again_only_where_there_may_be_more(
         submit("toy_line", subject=f"Toy {number}", input={})
 
     with override_settings(SAS_CLAIM_BATCH=4):
-        assert scheduler.advance() == waiting
+        assert len(scheduler.take_due({"toy.alpha"}, anywhere())) == waiting
 
     assert len(looked) == looks
 
@@ -242,7 +205,7 @@ def test_where_there_is_no_room_due_steps_are_looked_for_once(
     submit("toy_line", subject="Toy", input={})
     Flow.objects.update(window=0)
 
-    assert scheduler.advance() == 0
+    assert scheduler.take_due({"toy.alpha"}, anywhere()) == []
 
     assert len(looked) == 1
 
@@ -256,8 +219,8 @@ def test_the_poll_looks_for_standing_processes_once_per_interval(wire: Wire) -> 
 
 def test_a_supervisor_without_the_lease_does_nothing(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
-    scheduler.advance()
-    wire.deliver_all(dispatch.RUN_BUNDLE)
+    begin(wire)
+    wire.deliver_all(CALL)
     wire.drop_all()
     pass_time(40)
     assert leases.acquire(leases.SWEEP, "another supervisor", sas.lease_seconds)
@@ -284,8 +247,8 @@ def test_a_lease_that_is_over_goes_to_the_next(wire: Wire) -> None:
 def test_a_sweep_after_an_outage_extends_before_it_counts(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
     supervisor.sweep()
-    scheduler.advance()
-    wire.deliver_all(dispatch.RUN_BUNDLE)
+    begin(wire)
+    wire.deliver_all(CALL)
     pass_time(40)
     Lease.objects.update(performed_at="2026-01-01T00:00Z")
 

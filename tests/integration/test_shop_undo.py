@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from orders.clients import payment
 from orders.invariants import Ledgers
 from orders.invariants import violations as shop_violations
 from orders.models import Order, Product
@@ -13,7 +14,8 @@ from orders.sandbox.server import Sandbox
 from orders.submission import Customer, Line, place_order
 from workers import supervisor
 from workers.client import operations
-from workers.models import Alert
+from workers.http import Answer
+from workers.models import Alert, Step
 from workers.operate.invariants import violations
 from workers.testing import Wire, pass_time
 
@@ -98,6 +100,74 @@ def test_what_was_done_before_the_failure_is_undone_once_each(
         2
     ] * (len(undone) // 2)
     assert list(Alert.objects.values_list("code", flat=True)) == alerts
+
+
+@pytest.mark.parametrize("service", ["billing", "shipping", "payment"])
+def test_an_expired_key_of_a_service_undoes_nothing_and_buys_nothing_elsewhere(
+    wire: Wire, sandbox: Sandbox, order: Order, service: str
+) -> None:
+    switch(sandbox, service, {"fail_every": 1, "error_status": 401})
+    run(wire)
+    order.process.refresh_from_db()
+    assert order.process.state == "processing"
+    assert not Alert.objects.filter(process=order.process).exists()
+
+    switch(sandbox, service, {})
+    run(wire)
+
+    order.process.refresh_from_db()
+    effects = Ledgers.read(sandbox.url).effects
+    done = {effect["operation"] for at in effects.values() for effect in at}
+    assert (order.process.state, done) == ("processed", {"charge", "book", "issue"})
+    assert effects["courier"] == []
+    assert violations() == []
+
+
+def test_an_expired_key_that_outlasts_our_own_keys_is_for_an_operator(
+    wire: Wire, sandbox: Sandbox, order: Order
+) -> None:
+    switch(sandbox, "billing", {"fail_every": 1, "error_status": 401})
+    run(wire, rounds=2)
+    pass_time(2 * 86_400)
+    run(wire, rounds=2)
+
+    order.process.refresh_from_db()
+    ledgers = Ledgers.read(sandbox.url)
+    done = {effect["operation"] for at in ledgers.effects.values() for effect in at}
+    assert (order.process.state, done) == ("error", {"charge", "book"})
+    assert list(Alert.objects.values_list("code", flat=True)) == ["process_error"]
+
+
+@pytest.mark.parametrize("times", [1, 9], ids=["once", "always"])
+def test_an_empty_success_of_a_charge_is_asked_again_and_then_an_operator_s(
+    wire: Wire,
+    sandbox: Sandbox,
+    order: Order,
+    monkeypatch: pytest.MonkeyPatch,
+    times: int,
+) -> None:
+    real, keys = payment.post, []
+
+    def post(url: str, **options: Any) -> Answer:
+        keys.append(options["key"])
+        answer = real(url, **options)
+        return Answer(200, {}, answer.tries) if len(keys) <= times else answer
+
+    monkeypatch.setattr(payment, "post", post)
+
+    run(wire)
+
+    order.process.refresh_from_db()
+    effects = Ledgers.read(sandbox.url).effects
+    assert len(effects["payment"]) == len(set(keys)) == 1
+    if times == 1:
+        assert (order.process.state, len(keys)) == ("processed", 2)
+        return
+    step = Step.objects.get(process=order.process, name="charge_payment")
+    assert (order.process.state, len(keys)) == ("error", 3)
+    assert (step.state, step.is_in_doubt, effects["shipping"]) == ("error", True, [])
+    assert step.fault["message"] == "the service answered a success without saying for which order"
+    assert list(Alert.objects.values_list("code", flat=True)) == ["process_error"]
 
 
 @pytest.mark.fault("F2")

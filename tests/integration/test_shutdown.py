@@ -1,7 +1,7 @@
 """A stopped worker's unfinished claims: which are handed back, and as what."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -9,8 +9,7 @@ import pytest
 from celery.utils.nodenames import default_nodename
 from celery.worker import state
 
-from tests.integration.conftest import NOW, claim, only
-from workers import scheduler
+from tests.integration.conftest import NOW, begin, claim, only
 from workers.agent import graceful_shutdown
 from workers.celery.hooks import name_run
 from workers.client import operations
@@ -19,11 +18,13 @@ from workers.models import Journal, Process, Step
 from workers.protocol.messages import Reply
 from workers.runtime import worker_identity
 from workers.store.claims import claim_steps
+from workers.store.claims.claim_steps import Claim, Room
 from workers.store.claims.release import release_unfinished
 from workers.store.expire import expire_claims
 from workers.store.locked import load
 from workers.store.settle import filed_replies
 from workers.testing import Wire
+from workers.testing.agent_processes import CALL
 
 pytestmark = pytest.mark.django_db
 Toy = Callable[..., Process]
@@ -37,14 +38,9 @@ def no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CELERY_WORKER_RUN", "")
 
 
-def start(found: list[claim_steps.Claim], holder: str = f"agent@host:7{MARK}") -> None:
-    claim_steps.start(
-        [(one.step_id, one.claim_id) for one in found],
-        timeout_seconds=30,
-        worker=holder,
-        delivery=uuid4(),
-        now=NOW,
-    )
+def take(holder: str = f"agent@host:7{MARK}", now: datetime | None = NOW) -> list[Claim]:
+    """Claim what is due, for a process of a worker."""
+    return claim_steps.claim_due({"toy.alpha"}, Room(holder, lambda agent: 10), now)
 
 
 def give_back(**options: Any) -> int:
@@ -56,7 +52,7 @@ def test_a_call_that_was_cut_off_is_pending_at_once_in_doubt_and_without_a_failu
     toy: Toy,
 ) -> None:
     process = toy()
-    start(claim())
+    take()
 
     assert give_back() == 1
 
@@ -76,27 +72,16 @@ def test_a_call_that_was_cut_off_is_pending_at_once_in_doubt_and_without_a_failu
 )
 def test_another_worker_s_claims_are_left_to_it(toy: Toy, holder: str) -> None:
     process = toy()
-    start(claim(), holder)
+    take(holder)
 
     assert give_back() == 0
 
     assert only(process, "one").state == "processing"
 
 
-def test_stopped_worker_does_not_release_unstarted_claim(toy: Toy) -> None:
-    process = toy()
-    (found,) = claim()
-    Step.objects.filter(pk=found.step_id).update(locked_by=f"scheduler@host:7{MARK}")
-
-    assert give_back() == 0
-
-    assert only(process, "one").claim_id == found.claim_id
-
-
 def test_a_reply_on_its_row_is_left_to_be_settled(toy: Toy) -> None:
     process = toy()
-    (found,) = claim()
-    start([found])
+    (found,) = take()
     assert filed_replies.file(Reply(found.step_id, found.claim_id, 1, result={}), "agent", SOON)
 
     assert give_back() == 0
@@ -106,7 +91,7 @@ def test_a_reply_on_its_row_is_left_to_be_settled(toy: Toy) -> None:
 
 def test_a_step_that_waits_for_a_callback_is_left_waiting(toy: Toy) -> None:
     process = toy()
-    start(claim())
+    take()
     Step.objects.filter(process=process, name="one").update(deferral={"question": "well?"})
 
     assert give_back() == 0
@@ -114,7 +99,7 @@ def test_a_step_that_waits_for_a_callback_is_left_waiting(toy: Toy) -> None:
 
 def test_a_claim_past_its_deadline_had_its_time_and_is_counted(toy: Toy) -> None:
     process = toy()
-    start(claim())
+    take()
 
     assert release_unfinished(MARK, "worker", now=NOW + timedelta(seconds=31)) == 0
 
@@ -124,7 +109,7 @@ def test_a_claim_past_its_deadline_had_its_time_and_is_counted(toy: Toy) -> None
 
 def test_an_unsafe_call_is_left_to_its_deadline(toy: Toy) -> None:
     process = toy()
-    start(claim())
+    take()
     Step.objects.filter(process=process, name="one").update(effect="unsafe")
 
     assert give_back() == 0
@@ -134,7 +119,7 @@ def test_an_unsafe_call_is_left_to_its_deadline(toy: Toy) -> None:
 
 def test_a_local_call_was_rolled_back_and_so_had_no_effect(toy: Toy) -> None:
     process = toy()
-    start(claim())
+    take()
     # Whatever it is declared as: its transaction is gone.
     Step.objects.filter(process=process, name="one").update(effect="unsafe")
 
@@ -146,7 +131,7 @@ def test_a_local_call_was_rolled_back_and_so_had_no_effect(toy: Toy) -> None:
 
 def test_a_local_call_keeps_the_doubt_that_an_earlier_one_left(toy: Toy) -> None:
     process = toy()
-    start(claim())
+    take()
     Step.objects.filter(process=process, name="one").update(is_in_doubt=True)
 
     give_back(local={"toy.alpha"})
@@ -157,7 +142,7 @@ def test_a_local_call_keeps_the_doubt_that_an_earlier_one_left(toy: Toy) -> None
 
 def test_on_the_way_back_a_forward_call_is_given_up_and_undone(wire: Wire) -> None:
     process = submit("toy_undoable", subject="Toy 1", input={}, now=NOW)
-    start(claim())
+    take()
     operations.undo(process.pk, outcome="cancelled", actor="operator:x", reason="r", now=NOW)
 
     assert give_back() == 1
@@ -174,8 +159,8 @@ def test_on_the_way_back_a_forward_call_is_given_up_and_undone(wire: Wire) -> No
 
 def test_an_undo_that_was_cut_off_is_tried_again(wire: Wire) -> None:
     process = submit("toy_undoable", subject="Toy 1", input={})
-    scheduler.advance()
-    wire.deliver(wire.messages[0])
+    begin(wire)
+    wire.deliver_all(CALL)
     operations.undo(process.pk, outcome="cancelled", actor="operator:x", reason="r")
     wire.run_until_idle()
     Process.objects.filter(pk=process.pk).update(state="compensating", finished_at=None)
@@ -215,7 +200,7 @@ def test_a_claim_that_goes_between_look_and_lock_is_left_alone(
     toy: Toy, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
 ) -> None:
     process = toy()
-    start(claim())
+    take()
     real = load.lock
 
     def lock(*args: Any, **kwargs: Any) -> Any:
@@ -235,7 +220,7 @@ def test_claims_to_be_left_alone_do_not_fill_the_batch(
 ) -> None:
     settings.SAS_SWEEP_BATCH = 1
     left, returned = toy(), toy()
-    start(claim())
+    take()
     Step.objects.filter(process=left, name="one").update(**change)
 
     assert give_back() == 1
@@ -249,13 +234,7 @@ def test_every_claim_is_handed_back_in_batches_and_the_scheduler_nudged(
     settings.SAS_SWEEP_BATCH = 2
     for number in range(5):
         submit("toy_line", subject=f"Toy {number}", input={})
-    found = claim_steps.claim_due({"toy.alpha"}, "scheduler")
-    claim_steps.start(
-        [(one.step_id, one.claim_id) for one in found],
-        timeout_seconds=30,
-        worker=f"agent@host:7{MARK}",
-        delivery=uuid4(),
-    )
+    take(now=None)
     wire.drop_all()
 
     assert graceful_shutdown.release(MARK) == 5

@@ -1,25 +1,24 @@
 """Operators' verbs through the store: what moves, what is journalled, what is refused."""
 
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
-from tests.integration.conftest import NOW, claim, only, rows
+from tests.integration.conftest import NOW, begin, claim, only, rows
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import refuse
-from workers import scheduler
+from workers import scheduler, supervisor
 from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions.agent import Call, Deferred
 from workers.exceptions import StateError, Transient
 from workers.models import Alert, Journal, Process, Step
 from workers.operate import invariants
-from workers.protocol.messages import Reply
-from workers.store.claims import claim_steps
-from workers.store.settle import settle_replies
-from workers.testing import Wire
+from workers.testing import Wire, pass_time
+from workers.testing.agent_processes import CALL, REPLY
 
 pytestmark = pytest.mark.django_db
 
@@ -45,7 +44,7 @@ def test_a_paused_process_is_not_claimed_and_goes_on_when_resumed(wire: Wire) ->
 
 def test_what_is_in_flight_when_paused_ends_and_nothing_follows(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
-    scheduler.advance()
+    begin(wire)
     operations.pause(process.pk, actor="ann", reason="")
     wire.run_until_idle()
 
@@ -138,13 +137,12 @@ class TestPostponing:
 
 
 class TestRetiming:
-    """A shorter time acts at once; a longer one at the next claim, or by claiming anew."""
+    """A shorter time acts at once; a longer one at the next claim."""
 
     @pytest.fixture
     def started(self) -> Step:
         process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
-        taken = claim()
-        start(taken)
+        claim()
         return only(process, "one")
 
     def test_a_shorter_time_shortens_the_attempt(self, started: Step) -> None:
@@ -167,17 +165,6 @@ class TestRetiming:
         started.refresh_from_db()
         assert started.complete_by == NOW + timedelta(seconds=30)
         assert started.timeout_seconds == 300
-
-    def test_unstarted_step_is_claimed_anew_after_retime(self) -> None:
-        process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
-        (old,) = claim()
-        operations.retime(process.pk, "one", 300, actor="ann", reason="", now=NOW)
-        (new,) = claim()
-
-        assert start([old]) == set()
-        assert start([new], 300) == {new.step_id}
-        assert only(process, "one").complete_by == NOW + timedelta(seconds=300)
-        assert only(process, "one").failure_count == 0
 
     def test_the_wait_for_a_callback_is_set_at_once(self, wire: Wire) -> None:
         toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
@@ -211,16 +198,6 @@ class TestRetiming:
         with pytest.raises(StateError, match="must be 1 to 600 seconds"):
             operations.retime(started.process_id, "one", seconds, actor="ann", reason="")
         assert rows() == before
-
-
-def start(taken: list[claim_steps.Claim], seconds: int = 30) -> set[int]:
-    return claim_steps.start(
-        [(one.step_id, one.claim_id) for one in taken],
-        timeout_seconds=seconds,
-        worker="agent@test",
-        delivery=uuid4(),
-        now=NOW,
-    )
 
 
 class TestByHand:
@@ -286,7 +263,7 @@ class TestByHand:
 
     def test_a_step_an_agent_is_at_work_on_is_left_alone(self) -> None:
         process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
-        start(claim())
+        claim()
         before = rows()
 
         for verb in (
@@ -368,9 +345,10 @@ class TestAsking:
     def test_a_step_that_asks_is_resubmitted_while_the_others_run(self, wire: Wire) -> None:
         toy.script["toy.alpha"] = refuse
         process = submit("toy_asking", subject="Toy 1", input={})
-        scheduler.advance()
-        wire.deliver(wire.messages[0])
-        wire.deliver(wire.messages[-1])
+        begin(wire)
+        (call,) = [one for one in wire.of(CALL) if one.works[0].agent.name == "toy.alpha"]
+        wire.deliver(call)
+        wire.deliver_all(REPLY)
         process.refresh_from_db()
         assert (process.state, only(process, "a").state) == ("processing", "error")
 
@@ -389,12 +367,35 @@ def test_a_verb_without_a_process_is_refused() -> None:
 
 
 @pytest.mark.fault("F40")
-def test_reply_after_completion_by_hand_is_stale(wire: Wire) -> None:
-    """A reply that comes in after a step was completed by hand is stale."""
-    process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
-    (taken,) = claim()
-    operations.complete(process.pk, "one", {"by": "hand"}, actor="ann", reason="", now=NOW)
+@pytest.mark.parametrize(
+    ("act", "state", "says"),
+    [
+        (partial(operations.complete, step="top", result={}), "processed", ["beside"]),
+        (partial(operations.skip, step="top"), "skipped", ["beside"]),
+        (operations.cancel, "compensated", ["undone_again"]),
+        (operations.pause, "pending", []),
+    ],
+)
+def test_success_of_a_claim_that_is_over_is_told_where_it_contradicts_the_end(
+    wire: Wire, act: Callable[..., object], state: str, says: list[str]
+) -> None:
+    process = submit("toy_undoable", subject="Toy 1", input={})
+    begin(wire)
+    wire.deliver_all(CALL)
+    (late,) = wire.of(REPLY)
+    wire.drop_all()
+    pass_time(40)
+    supervisor.sweep()
+    act(process.pk, actor="ann", reason="")
+    wire.run_until_idle()
+    result = only(process, "top").result
 
-    late = Reply(taken.step_id, taken.claim_id, 1, result={"by": "agent"})
-    assert settle_replies.settle([late], "scheduler", NOW).stale == 1
-    assert only(process, "one").result == {"by": "hand"}
+    wire.deliver(late)
+
+    top = only(process, "top")
+    assert (top.state, top.result) == (state, result)
+    assert [one.params["says"][0] for one in Alert.objects.filter(code="late_success")] == says
+    assert Journal.objects.filter(event="stale_reply").count() == 1
+    wire.run_until_idle()
+    assert len(toy.calls["toy.undoer"]) == 2 * (says == ["undone_again"])
+    assert invariants.violations() == []

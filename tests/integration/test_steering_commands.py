@@ -121,7 +121,7 @@ def test_a_step_is_postponed(wire: Wire) -> None:
 
 @pytest.mark.parametrize("decline", [True, False])
 def test_a_step_that_waits_is_answered(wire: Wire, decline: bool) -> None:
-    toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
+    toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60, question="Has it arrived?")
     found = submit("toy_event", subject="Toy 1", input={})
     wire.run_until_idle()
     words = ["--decline" if decline else "--approve"]
@@ -148,7 +148,7 @@ ANSWERS = {
 def test_another_answer_than_the_one_given_is_refused_and_the_same_is_not(
     wire: Wire, first: str
 ) -> None:
-    toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
+    toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60, question="Has it arrived?")
     found = submit("toy_event", subject="Toy 1", input={})
     wire.run_until_idle()
     given, says = ANSWERS[first]
@@ -171,7 +171,7 @@ def test_another_answer_than_the_one_kept_is_refused_and_the_same_is_not(wire: W
     assert "arrives was answered so before" in process(*yes)
     with pytest.raises(CommandError, match=r"has another answer already, which .+ gave at 20"):
         process(*words, "--decline")
-    toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
+    toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60, question="Has it arrived?")
     wire.run_until_idle()
     with pytest.raises(CommandError, match=ANSWERS["accepted"][1]):
         process(*words, "--decline")

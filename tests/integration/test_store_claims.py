@@ -1,31 +1,19 @@
-"""Claims: taken once, started once, sent again when lost, handed back unstarted."""
+"""Claims: taken once, and started in the write that takes them."""
 
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from django.test import override_settings
-from msgspec import structs
 
 from tests.integration.conftest import NOW, claim, only
 from workers.client.submission import submit
-from workers.models import Alert, Flow, Journal, Process, Step
-from workers.store.claims import claim_steps, unstarted
+from workers.models import Flow, Journal, Process, Step
+from workers.store.claims import claim_steps, release
+from workers.testing.agent_processes import room as anywhere
 
 pytestmark = pytest.mark.django_db
 Toy = Callable[..., Process]
-
-
-def start(found, now=NOW, delivery=None, timeout=30):  # type: ignore[no-untyped-def]
-    return claim_steps.start(
-        [(c.step_id, c.claim_id) for c in found],
-        timeout_seconds=timeout,
-        worker="agent@test",
-        delivery=delivery or uuid4(),
-        now=now,
-    )
 
 
 def test_a_submitted_process_has_all_its_steps(toy: Toy) -> None:
@@ -44,16 +32,22 @@ def test_a_submitted_process_has_all_its_steps(toy: Toy) -> None:
     assert list(Journal.objects.values_list("event", "sequence")) == [("submitted", 1)]
 
 
-def test_a_claim_takes_the_step_and_starts_no_clock(toy: Toy) -> None:
+def test_a_claim_takes_the_step_and_starts_its_clock(toy: Toy) -> None:
     process = toy()
+    here = anywhere()
 
-    found = claim()
+    found = claim_steps.claim_due({"toy.alpha"}, here, NOW)
 
     step = only(process, "one")
     assert [(c.step_id, c.claim_id, c.attempt) for c in found] == [(step.pk, step.claim_id, 1)]
-    assert (step.state, step.locked_by, step.claimed_at) == ("processing", "scheduler", NOW)
-    assert step.dispatch_by == NOW + timedelta(seconds=15)
-    assert (step.started_at, step.complete_by, step.may_have_effect) == (None, None, False)
+    assert (step.state, step.locked_by, step.delivery) == (
+        "processing",
+        here.worker,
+        here.delivery,
+    )
+    assert (step.claimed_at, step.started_at, step.began_at) == (NOW, NOW, NOW)
+    assert step.complete_by == NOW + timedelta(seconds=30)
+    assert step.may_have_effect
     process.refresh_from_db()
     assert (process.state, process.started_at) == ("processing", NOW)
 
@@ -103,117 +97,30 @@ def test_an_agent_whose_row_has_no_room_gets_nothing(toy: Toy) -> None:
     assert claim() == []
 
 
-def test_the_start_sets_the_deadline(toy: Toy) -> None:
+def test_claims_that_cannot_be_called_are_handed_back_without_a_failure(toy: Toy) -> None:
     process = toy()
     found = claim()
 
-    assert start(found, NOW + timedelta(seconds=5)) == {found[0].step_id}
-
-    step = only(process, "one")
-    assert step.started_at == NOW + timedelta(seconds=5)
-    assert step.complete_by == NOW + timedelta(seconds=35)
-    assert (step.locked_by, step.may_have_effect) == ("agent@test", True)
-
-
-@pytest.mark.fault("F7")
-def test_a_claim_is_started_once(toy: Toy) -> None:
-    process = toy()
-    found = claim()
-    start(found)
-    before = only(process, "one")
-
-    assert start(found, NOW + timedelta(seconds=3)) == set()
-
-    after = only(process, "one")
-    assert (after.delivery, after.complete_by) == (before.delivery, before.complete_by)
-
-
-def test_a_start_whose_answer_was_lost_can_be_repeated(toy: Toy) -> None:
-    process = toy()
-    found = claim()
-    delivery = uuid4()
-    start(found, NOW, delivery)
-
-    assert start(found, NOW + timedelta(seconds=3), delivery) == {found[0].step_id}
-
-    assert only(process, "one").complete_by == NOW + timedelta(seconds=30)
-
-
-@pytest.mark.fault("F9")
-def test_a_superseded_claim_is_not_started(toy: Toy) -> None:
-    process = toy()
-    stale = claim()
-    unstarted.release(stale, "scheduler", "test", NOW)
-    claim()
-
-    assert start(stale) == set()
-
-    assert only(process, "one").started_at is None
-
-
-@pytest.mark.fault("F3")
-def test_an_unstarted_claim_is_good_however_late_its_message_comes(toy: Toy) -> None:
-    toy()
-    found = claim()
-
-    assert start(found, NOW + timedelta(hours=5)) == {found[0].step_id}
-
-
-def test_claims_that_could_not_be_sent_are_handed_back_without_a_failure(toy: Toy) -> None:
-    process = toy()
-    found = claim()
-
-    assert unstarted.release(found, "scheduler", "broker down", NOW) == 1
+    assert release.uncalled(found, "agent@test", "unknown here", NOW) == 1
 
     step = only(process, "one")
     assert (step.state, step.claim_id, step.failure_count, step.attempt) == ("pending", None, 0, 1)
+    assert not step.is_in_doubt
     assert len(claim()) == 1
 
 
-def test_a_started_claim_is_not_handed_back(toy: Toy) -> None:
+@pytest.mark.fault("F9")
+def test_a_superseded_claim_is_not_handed_back(toy: Toy) -> None:
     process = toy()
-    found = claim()
-    start(found)
+    stale = claim()
+    release.uncalled(stale, "agent@test", "unknown here", NOW)
+    (anew,) = claim()
 
-    assert unstarted.release(found, "scheduler", "broker down", NOW) == 0
+    assert release.uncalled(stale, "agent@test", "unknown here", NOW) == 0
 
-    assert only(process, "one").state == "processing"
-    assert not Journal.objects.filter(event="handed_back").exists()
-
-
-@pytest.mark.fault("F4")
-def test_a_lost_claim_is_sent_again_as_it_is(toy: Toy) -> None:
-    process = toy()
-    found = claim()
-
-    assert unstarted.lost("scheduler", NOW + timedelta(seconds=15)) == []
-    again = unstarted.lost("scheduler", NOW + timedelta(seconds=16))
-
-    # Whatever was read along with the first.
-    assert again == [structs.replace(one, owner=None) for one in found]
     step = only(process, "one")
-    assert (step.lost_count, step.failure_count, step.attempt) == (1, 0, 1)
-    assert step.dispatch_by == NOW + timedelta(seconds=16 + 30)
-    assert unstarted.lost("scheduler", NOW + timedelta(seconds=16)) == []
-
-
-def test_a_started_claim_is_not_lost(toy: Toy) -> None:
-    toy()
-    start(claim())
-
-    assert unstarted.lost("scheduler", NOW + timedelta(hours=1)) == []
-
-
-@pytest.mark.fault("F4")
-def test_claim_lost_many_times_raises_one_alert(toy: Toy) -> None:
-    toy()
-    claim()
-
-    with override_settings(SAS_LOST_ALERT_COUNT=2):
-        for hours in range(1, 5):
-            unstarted.lost("scheduler", NOW + timedelta(hours=hours))
-
-    assert list(Alert.objects.values_list("code", "times")) == [("claims_unstarted", 3)]
+    assert (step.state, step.claim_id) == ("processing", anew.claim_id)
+    assert Journal.objects.filter(event="handed_back").count() == 1
 
 
 def test_no_more_processes_are_locked_than_there_is_room_for(
@@ -232,5 +139,43 @@ def test_no_more_processes_are_locked_than_there_is_room_for(
 
     monkeypatch.setattr(claim_steps.load, "lock", lock)
 
-    assert len(claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW)) == 2
+    assert len(claim_steps.claim_due({"toy.alpha"}, anywhere(), NOW)) == 2
     assert locked == [2]
+
+
+def test_an_unstarted_claim_of_the_release_before_is_released_without_a_failure(toy: Toy) -> None:
+    process = toy()
+    claim()
+    # As a Scheduler of that release claims; it would send it again at ``dispatch_by``.
+    Step.objects.filter(process=process, name="one").update(
+        started_at=None, complete_by=None, delivery=None, may_have_effect=False
+    )
+    just = NOW + release.UNSTARTED
+
+    assert release.unstarted("supervisor", just) == 0
+    assert release.unstarted("supervisor", just + timedelta(seconds=1)) == 1
+
+    step = only(process, "one")
+    assert (step.state, step.claim_id, step.failure_count) == ("pending", None, 0)
+    assert not step.is_in_doubt
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(59, 0), (61, 1)])
+def test_what_code_of_before_claimed_and_nobody_started_is_released(
+    seconds: int, count: int, toy: Toy
+) -> None:
+    process = toy()
+    claim()
+    Step.objects.filter(process=process, name="one").update(
+        started_at=None,
+        complete_by=None,
+        delivery=None,
+        may_have_effect=False,
+        dispatch_by=NOW + timedelta(seconds=15),
+    )
+
+    assert release.unstarted("supervisor", NOW + timedelta(seconds=15 + seconds)) == count
+
+    step = only(process, "one")
+    assert step.state == ("pending" if count else "processing")
+    assert (step.failure_count, step.may_have_effect, step.is_in_doubt) == (0, False, False)

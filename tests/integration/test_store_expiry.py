@@ -7,13 +7,13 @@ import pytest
 from django.test import override_settings
 
 from tests.integration.conftest import NOW, claim, only
-from tests.integration.test_store_claims import start
-from tests.integration.test_store_settling import a_result
+from tests.integration.test_store_settling import a_result, settle
 from workers.client import operations
 from workers.client.submission import submit
 from workers.exceptions import StateError
 from workers.models import Alert, Journal, Process, Step
 from workers.rules import apply_reply
+from workers.runtime.worker_identity import me
 from workers.store.claims import find_work
 from workers.store.expire import expire_claims
 from workers.store.settle import filed_replies, settle_replies
@@ -25,7 +25,6 @@ AFTER = NOW + timedelta(seconds=32)
 
 def expire_once(now=NOW):  # type: ignore[no-untyped-def]
     found = claim(now)
-    start(found, now)
     expired = expire_claims.expire("supervisor", now + timedelta(seconds=32))
     return found[0], expired
 
@@ -51,14 +50,14 @@ def test_an_expired_step_is_pending_again_with_one_failure_more(toy: Toy) -> Non
     assert AFTER <= step.not_before <= AFTER + timedelta(seconds=2)
     entry = Journal.objects.get(event="expired")
     assert (entry.before, entry.after, entry.attempt) == ("processing", "pending", 1)
-    assert entry.detail["locked_by"] == "agent@test"
+    assert entry.detail["locked_by"] == me("agent")
 
 
 @pytest.mark.fault("F23")
 @pytest.mark.parametrize("seconds", [0, 29, 30, 31])
 def test_a_step_is_not_expired_within_its_time_and_the_grace(toy: Toy, seconds: int) -> None:
     process = toy()
-    start(claim())
+    claim()
 
     expired = expire_claims.expire("supervisor", NOW + timedelta(seconds=seconds))
 
@@ -66,20 +65,9 @@ def test_a_step_is_not_expired_within_its_time_and_the_grace(toy: Toy, seconds: 
     assert only(process, "one").failure_count == 0
 
 
-def test_unstarted_claim_never_expires(toy: Toy) -> None:
-    process = toy()
-    claim()
-
-    assert expire_claims.expire(
-        "supervisor", NOW + timedelta(days=9)
-    ) == expire_claims.ExpiryResult(0, 0)
-    assert only(process, "one").state == "processing"
-
-
 def test_a_filed_reply_never_expires(toy: Toy) -> None:
     process = toy()
     found = claim()
-    start(found)
     filed_replies.file(a_result(found[0]), "agent@test", NOW)
 
     assert expire_claims.expire(
@@ -162,9 +150,7 @@ def test_resubmitting_a_process_that_moved_since_is_refused(toy: Toy) -> None:
 def test_an_expired_optional_unsafe_step_is_skipped_after_its_first_call(toy: Toy) -> None:
     process = toy("toy_optional")
     found = claim()
-    start(found)
-    mail = settle_replies.settle([a_result(found[0])], "scheduler", NOW).claims
-    start(mail)
+    settle([a_result(found[0])])
 
     expired = expire_claims.expire("supervisor", AFTER)
     decide()
@@ -179,7 +165,7 @@ def test_an_expired_optional_unsafe_step_is_skipped_after_its_first_call(toy: To
 def test_a_sweep_takes_one_batch_at_a_time() -> None:
     for number in range(5):
         submit("toy_line", subject=f"Toy {number}", input={}, now=NOW)
-    start(claim())
+    claim()
 
     with override_settings(SAS_SWEEP_BATCH=2):
         counts = [expire_claims.expire("supervisor", AFTER).reset for _ in range(4)]
@@ -189,7 +175,7 @@ def test_a_sweep_takes_one_batch_at_a_time() -> None:
 
 def test_what_expired_in_an_outage_gets_time_for_its_reply(toy: Toy) -> None:
     process = toy()
-    start(claim())
+    claim()
     later = NOW + timedelta(minutes=10)
 
     assert expire_claims.extend_gap(600, 10, later) == 1

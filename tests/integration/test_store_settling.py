@@ -1,9 +1,9 @@
 """Settling: one transaction from replies to the next claims."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 from uuid import uuid4
@@ -13,7 +13,6 @@ from django.conf import LazySettings
 from msgspec import structs
 
 from tests.integration.conftest import NOW, claim, only
-from tests.integration.test_store_claims import start
 from workers.client.submission import submit
 from workers.models import Alert, Hold, Journal, Process, Step
 from workers.protocol.faults import FaultRecord
@@ -22,6 +21,8 @@ from workers.store.claims import claim_steps, request_data
 from workers.store.claims.claim_steps import Claim
 from workers.store.locked.contexts import Context
 from workers.store.settle import filed_replies, settle_replies
+from workers.store.settle.settle_replies import SettleResult
+from workers.testing.agent_processes import room as anywhere
 
 pytestmark = pytest.mark.django_db
 Toy = Callable[..., Process]
@@ -37,15 +38,18 @@ def a_fault(found: Claim, kind: str, **more: Any) -> Reply:
 
 
 def started() -> Claim:
-    found = claim()
-    start(found)
-    return found[0]
+    return claim()[0]
+
+
+def settle(replies: Sequence[Reply], now: datetime = NOW) -> SettleResult:
+    """Settle replies in a process with room for any calls."""
+    return settle_replies.settle(replies, "scheduler", now, own_room=anywhere())
 
 
 def test_a_result_settles_its_step_and_claims_the_next(toy: Toy) -> None:
     process = toy()
 
-    settled = settle_replies.settle([a_result(started(), n=1)], "scheduler", NOW)
+    settled = settle([a_result(started(), n=1)])
 
     assert (settled.applied, settled.stale) == (1, 0)
     assert [c.step for c in settled.claims] == ["two"]
@@ -61,9 +65,9 @@ def test_a_result_settles_its_step_and_claims_the_next(toy: Toy) -> None:
 
 def test_lone_reply_claims_undo_step_whose_flow_row_was_not_predicted(toy: Toy) -> None:
     process = toy("toy_heard")
-    (second,) = settle_replies.settle([a_result(started())], "scheduler", NOW).claims
+    (second,) = settle([a_result(started())]).claims
 
-    settled = settle_replies.settle([a_fault(second, "refused")], "scheduler", NOW)
+    settled = settle([a_fault(second, "refused")])
 
     # The agent of an undo step that was planned just now.
     assert (settled.applied, settled.stale) == (1, 0)
@@ -74,10 +78,10 @@ def test_a_step_that_falls_back_waits_for_its_new_agent(toy: Toy) -> None:
     process = toy("toy_fallback")
 
     refusal = a_fault(started(), "permanent", no_effect=True)
-    settled = settle_replies.settle([refusal], "scheduler", NOW)
+    settled = settle([refusal])
 
     assert (settled.claims, settled.waited_for) == ([], {"toy.beta"})
-    (claimed,) = claim_steps.claim_due(settled.waited_for, "scheduler", NOW)
+    (claimed,) = claim_steps.claim_due(settled.waited_for, anywhere(), NOW)
     assert (claimed.step, claimed.agent) == ("ship", "toy.beta")
     events = Journal.objects.filter(process=process).order_by("pk").values_list("event", flat=True)
     assert list(events) == ["submitted", "started", "claimed", "refused", "fell_back", "claimed"]
@@ -86,7 +90,7 @@ def test_a_step_that_falls_back_waits_for_its_new_agent(toy: Toy) -> None:
 def test_a_filed_reply_that_another_scheduler_has_settled_since_is_no_late_one(toy: Toy) -> None:
     process = toy()
     reply = a_result(started(), n=1)
-    settle_replies.settle([reply], "scheduler", NOW)
+    settle([reply])
     told = list(Journal.objects.values_list("pk", flat=True))
 
     settled = settle_replies.settle([reply], "scheduler", NOW, filed=True)
@@ -101,9 +105,8 @@ def test_claims_bring_along_what_their_requests_are_built_from(
 ) -> None:
     toy(colour="red")
     (first,) = claim()
-    start([first])
 
-    (second,) = settle_replies.settle([a_result(first, n=1)], "scheduler", NOW).claims
+    (second,) = settle([a_result(first, n=1)]).claims
 
     with django_assert_num_queries(0):
         found = request_data.material([first, second]), request_data.material([first])
@@ -115,8 +118,7 @@ def test_claims_bring_along_what_their_requests_are_built_from(
 def test_a_claim_that_is_printed_shows_nothing_of_what_was_read_along(toy: Toy) -> None:
     toy(colour="red")
     (first,) = claim()
-    start([first])
-    (second,) = settle_replies.settle([a_result(first, n=1)], "scheduler", NOW).claims
+    (second,) = settle([a_result(first, n=1)]).claims
 
     assert request_data.material([second]).contexts[second.process_id].input == {"colour": "red"}
     assert repr(second) == f"Claim({second.step_id}, {second.claim_id}, 'two', attempt 1)"
@@ -139,7 +141,7 @@ def test_a_claim_brings_results_along_as_the_database_has_them(
     """A repeated attempt reads them, and must send the same to the last sign."""
     process = toy()
 
-    found = settle_replies.settle([a_result(started(), **result)], "scheduler", NOW).claims
+    found = settle([a_result(started(), **result)]).claims
 
     brought = request_data.material(found).contexts[process.pk]
     anew = request_data.material([structs.replace(found[0], owner=None)]).contexts[process.pk]
@@ -156,7 +158,7 @@ def test_what_is_too_large_to_come_along_is_read(
     process = toy(**(large if place == "input" else {}))
     reply = a_result(started(), **(large if place == "result" else {}))
 
-    found = settle_replies.settle([reply], "scheduler", NOW).claims
+    found = settle([reply]).claims
 
     with django_assert_num_queries(2):
         context = request_data.material(found).contexts[process.pk]
@@ -167,10 +169,9 @@ def test_what_is_too_large_to_come_along_is_read(
 def test_a_large_result_comes_back_where_it_was_read_before_the_next_step(toy: Toy) -> None:
     process = toy("toy_diamond")
     large = {"signs": Random(7).randbytes(2000).hex()}
-    taken = settle_replies.settle([a_result(started(), **large)], "scheduler", NOW).claims
-    start(taken)
+    taken = settle([a_result(started(), **large)]).claims
 
-    (last,) = settle_replies.settle([a_result(one, n=1) for one in taken], "scheduler", NOW).claims
+    (last,) = settle([a_result(one, n=1) for one in taken]).claims
 
     context = request_data.material([last]).contexts[process.pk]
     assert context.results == {"top": large, "left": {"n": 1}, "right": {"n": 1}}
@@ -180,11 +181,11 @@ def test_a_large_result_comes_back_where_it_was_read_before_the_next_step(toy: T
 def test_a_repeated_reply_changes_nothing_and_is_journalled_once(toy: Toy) -> None:
     process = toy()
     reply = a_result(started())
-    settle_replies.settle([reply], "scheduler", NOW)
+    settle([reply])
     before = list(Step.objects.filter(process=process).values())
 
     for _ in range(3):
-        settled = settle_replies.settle([reply], "scheduler", NOW)
+        settled = settle([reply])
         assert (settled.applied, settled.stale, settled.claims) == (0, 1, [])
 
     assert list(Step.objects.filter(process=process).values()) == before
@@ -195,7 +196,7 @@ def test_a_reply_twice_in_one_batch_is_applied_once(toy: Toy) -> None:
     toy()
     reply = a_result(started())
 
-    settled = settle_replies.settle([reply, reply], "scheduler", NOW)
+    settled = settle([reply, reply])
 
     assert (settled.applied, settled.stale) == (1, 1)
 
@@ -203,7 +204,7 @@ def test_a_reply_twice_in_one_batch_is_applied_once(toy: Toy) -> None:
 def test_a_reply_of_an_unknown_step_is_only_counted(toy: Toy) -> None:
     toy()
 
-    settled = settle_replies.settle([Reply(10**9, uuid4(), 1, result={})], "scheduler", NOW)
+    settled = settle([Reply(10**9, uuid4(), 1, result={})])
 
     assert (settled.applied, settled.stale) == (0, 1)
     assert not Journal.objects.filter(event="stale_reply").exists()
@@ -213,10 +214,9 @@ def test_one_bad_reply_of_a_batch_leaves_the_others_alone() -> None:
     for number in range(3):
         submit("toy_line", subject=f"Toy {number}", input={}, now=NOW)
     found = claim()
-    start(found)
     batch = [a_result(found[0]), a_fault(found[1], "permanent"), a_result(found[2])]
 
-    settled = settle_replies.settle([*batch, Reply(10**9, uuid4(), 1, result={})], "scheduler", NOW)
+    settled = settle([*batch, Reply(10**9, uuid4(), 1, result={})])
 
     assert (settled.applied, settled.stale, len(settled.claims)) == (3, 1, 2)
     states = Process.objects.order_by("pk").values_list("state", flat=True)
@@ -225,10 +225,9 @@ def test_one_bad_reply_of_a_batch_leaves_the_others_alone() -> None:
 
 def test_branches_settled_in_one_batch_join_once(toy: Toy) -> None:
     process = toy("toy_diamond")
-    first = settle_replies.settle([a_result(started())], "scheduler", NOW)
-    start(first.claims)
+    first = settle([a_result(started())])
 
-    settled = settle_replies.settle([a_result(c) for c in first.claims], "scheduler", NOW)
+    settled = settle([a_result(c) for c in first.claims])
 
     assert [c.step for c in settled.claims] == ["bottom"]
     assert only(process, "bottom").attempt == 1
@@ -238,13 +237,12 @@ def test_ready_steps_queue_behind_those_that_wait_already() -> None:
     for number in range(5):
         submit("toy_narrow", subject=f"Toy {number}", input={}, now=NOW)
     found = claim()
-    start(found)
 
-    settled = settle_replies.settle([a_result(found[0])], "scheduler", NOW)
+    settled = settle([a_result(found[0])])
 
     # Room for one came free, and a waiting step of another process has it.
     assert settled.claims == []
-    (taken,) = claim_steps.claim_due(settled.waited_for, "scheduler", NOW)
+    (taken,) = claim_steps.claim_due(settled.waited_for, anywhere(), NOW)
     assert taken.process_id not in {c.process_id for c in found}
 
 
@@ -262,13 +260,12 @@ def test_ready_step_does_not_queue_behind_unclaimable_step(how: str, toy: Toy) -
     """They would wait for the next poll each."""
     still, process = toy(), toy()
     claims = {one.process_id: one for one in claim()}
-    start(list(claims.values()))
     Step.objects.filter(process=still, name="two").update(
         state="pending", not_before=NOW, name="held"
     )
     STAND_STILL[how](Step.objects.get(process=still, name="held"))
 
-    settled = settle_replies.settle([a_result(claims[process.pk])], "scheduler", NOW)
+    settled = settle([a_result(claims[process.pk])])
 
     assert [(one.process_id, one.step) for one in settled.claims] == [(process.pk, "two")]
     assert Step.objects.get(process=still, name="held").state == "pending"
@@ -292,7 +289,7 @@ def test_unclaimable_step_takes_no_place_in_claim_batch(
 def test_a_permanent_fault_is_an_error_with_one_alert(toy: Toy) -> None:
     process = toy()
 
-    settle_replies.settle([a_fault(started(), "permanent")], "scheduler", NOW)
+    settle([a_fault(started(), "permanent")])
 
     process.refresh_from_db()
     assert (process.state, only(process, "one").state) == ("error", "error")

@@ -7,6 +7,7 @@ from django.db import transaction
 
 from orders.models import Order, OrderLine, Product
 from orders.submission import Customer, KeyReused, Line, SubmissionRefused, place_order
+from workers.definitions.agent import DEFAULT_QUEUE
 from workers.models import Journal, Process, Step
 from workers.testing import Wire
 from workers.wire import dispatch
@@ -47,7 +48,8 @@ def test_an_order_its_lines_its_process_and_all_steps_are_made_together() -> Non
         "ref-7",
         "ann@example.org",
     )
-    assert counts() == (1, 2, 1, 6, 1)
+    # With the notice to the buyer: a process of one step.
+    assert counts() == (1, 2, 2, 7, 2)
     assert order.process.subject == f"Order {order.number}"
     assert order.process.input == {
         "number": order.number,
@@ -154,11 +156,11 @@ def test_the_nudge_leaves_after_the_commit_and_may_fail(
     django_capture_on_commit_callbacks: Any,
 ) -> None:
     nudges: list[str] = []
-    monkeypatch.setattr(dispatch, "wake_scheduler_later", lambda: nudges.append("nudge") or 1 / 0)
+    monkeypatch.setattr(dispatch, "wake_agents_later", lambda queue: nudges.append(queue) or 1 / 0)
 
     with django_capture_on_commit_callbacks(execute=True):
         place()
         assert nudges == []
 
-    assert nudges == ["nudge"]
+    assert set(nudges) == {DEFAULT_QUEUE}
     assert Order.objects.count() == 1

@@ -15,20 +15,17 @@ from django.test import override_settings
 from tests.concurrency.matrix.pausing import Session, meet
 from tests.concurrency.test_lock_order import unlocked, waiting_for
 from tests.integration.conftest import NOW, claim, only
-from tests.integration.test_store_claims import start
-from tests.integration.test_store_settling import Toy, a_result
+from tests.integration.test_store_settling import Toy, a_result, settle
 from workers import scheduler
 from workers.client.submission import submit
 from workers.models import Flow, Hold, Journal, Process, Sink, Step
 from workers.protocol.messages import Reply
 from workers.rules.rows import NewSink
 from workers.scheduler import settlement
-from workers.scheduler.reply_batches import Arrivals
-from workers.store.claims import claim_steps
+from workers.store.claims import claim_steps, release
 from workers.store.claims.claim_steps import Claim
-from workers.store.db import dialect
 from workers.store.settle import settle_replies
-from workers.testing import Wire
+from workers.testing.agent_processes import room as anywhere
 from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
@@ -41,7 +38,7 @@ AFTER_READ, AFTER_LOCKED = 3, 4
 def settling_of(*claims: Claim) -> Callable[[], settle_replies.SettleResult]:
     # Twice, for a lone reply foresees its agents: the second is stale.
     replies = [a_result(claim) for claim in claims]
-    return lambda: settle_replies.settle([*replies, replies[0]], "s", NOW)
+    return lambda: settle([*replies, replies[0]])
 
 
 @pytest.mark.postgresql
@@ -106,7 +103,7 @@ def test_room_that_came_free_is_told_and_nothing_of_another_order_is_touched(toy
     waiting = toy()
     (one,) = claim()
 
-    settled = settle_replies.settle([a_result(one)], "scheduler", NOW)
+    settled = settle([a_result(one)])
 
     assert [ready.step for ready in settled.claims] == ["two"]
     assert settled.waited_for == {"toy.alpha"}
@@ -121,15 +118,25 @@ def test_where_there_is_room_a_new_step_is_left_to_its_wake_up_for_a_moment(
     (one,) = claim()
     waiting = toy()
 
-    settled = settle_replies.settle([a_result(one)], "scheduler", NOW + timedelta(seconds=seconds))
+    settled = settle([a_result(one)], NOW + timedelta(seconds=seconds))
 
     assert [ready.step for ready in settled.claims] == ["two"]
     assert settled.waited_for == waited_for
     assert only(waiting, "one").state == "pending"
 
 
+def test_no_step_that_was_queued_just_now_hides_those_behind_it(toy: Toy) -> None:
+    first, other, _ = toy("toy_narrow"), toy("toy_narrow"), toy("toy_narrow")
+    (one, two) = claim()[:2]
+    later = NOW + timedelta(seconds=5)
+    release.uncalled([two], "agent@test", "unknown here", later)
+    assert (one.process_id, two.process_id) == (first.pk, other.pk)
+
+    assert settle([a_result(one)], later).waited_for == {"toy.gamma"}
+
+
 @override_settings(SAS_CLAIM_BATCH=2)
-def test_settlement_claims_as_many_steps_as_room_came_free(toy: Toy, wire: Wire) -> None:
+def test_as_many_steps_are_taken_after_a_settlement_as_room_came_free(toy: Toy) -> None:
     Flow.objects.filter(agent="toy.alpha").update(window=5)
     for _ in range(10):
         toy()
@@ -137,9 +144,10 @@ def test_settlement_claims_as_many_steps_as_room_came_free(toy: Toy, wire: Wire)
     while more := claim():
         found += more
 
-    scheduler.settle([a_result(one) for one in found], NOW)
+    waited_for = settle([a_result(one) for one in found]).waited_for
 
     assert len(found) == 5
+    assert len(scheduler.take_due(waited_for, anywhere(), NOW)) == 5
     assert Step.objects.filter(name="one", state="processing").count() == 5
 
 
@@ -147,14 +155,13 @@ def test_settlement_reports_no_freed_room_if_no_step_waits(toy: Toy) -> None:
     toy()
     (one,) = claim()
 
-    assert settle_replies.settle([a_result(one)], "scheduler", NOW).waited_for == set()
+    assert settle([a_result(one)]).waited_for == set()
 
 
 @pytest.mark.parametrize("error", [OperationalError("timeout"), ValueError("what is that?")])
-def test_where_those_that_wait_cannot_be_claimed_the_replies_are_settled_all_the_same(
+def test_where_those_that_wait_cannot_be_claimed_they_wait(
     error: Exception,
     toy: Toy,
-    wire: Wire,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -162,35 +169,34 @@ def test_where_those_that_wait_cannot_be_claimed_the_replies_are_settled_all_the
     toy()
     waiting = toy()
     (one,) = claim()
+    waited_for = settle([a_result(one)]).waited_for
+    here = anywhere()
     with monkeypatch.context() as patch:
         patch.setattr(claim_steps, "claim_due", Mock(side_effect=error))
 
         with caplog.at_level(logging.ERROR, "workers.scheduler"):
-            assert scheduler.settle([a_result(one)], NOW).applied == 1
+            assert scheduler.take_due(waited_for, here, NOW) == []
 
-    assert [record.message for record in caplog.records] == ["waiting_claims_failed"]
-    requests = [request for (sent,) in _bundles(wire) for request in sent["requests"]]
-    assert [request["step"] for request in requests] == ["two"]
+    assert [record.message for record in caplog.records] == ["taking_failed"]
+    # It may have been written.
+    assert not here.is_answered
     assert only(waiting, "one").state == "pending"
-    scheduler.advance(NOW)
-    assert only(waiting, "one").state == "processing"
+    (taken,) = scheduler.take_due(waited_for, anywhere(), NOW)
+    assert taken.process_id == waiting.pk
 
 
-def test_what_a_reply_that_cannot_be_stored_leads_to_is_sent_once(
+def test_what_a_reply_that_cannot_be_stored_leads_to_wakes_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ready, sent = Mock(), []
-    outcomes = [ValueError("what is that?"), settle_replies.SettleResult(claims=[ready], applied=1)]
+    woken: list[set[str]] = []
+    waiting = settle_replies.SettleResult(waited_for={"toy.alpha"}, applied=1)
+    outcomes = [ValueError("what is that?"), waiting]
     monkeypatch.setattr(settle_replies, "settle", Mock(side_effect=outcomes))
-    monkeypatch.setattr(settlement, "send", sent.extend)
+    monkeypatch.setattr(settlement.waking, "wake", woken.append)
 
     assert scheduler.settle([Reply(1, uuid4(), 1, result={})], NOW).applied == 1
 
-    assert sent == [ready]
-
-
-def _bundles(wire: Wire) -> list[Any]:
-    return [sent.body for sent in wire.of(dispatch.RUN_BUNDLE)]
+    assert [agents for agents in woken if agents] == [{"toy.alpha"}]
 
 
 def test_reply_asks_for_relay_only_if_its_process_has_a_sink(
@@ -214,43 +220,6 @@ def test_reply_asks_for_relay_only_if_its_process_has_a_sink(
 class TestItsTransaction:
     """Where plans are kept, and nobody else's transaction is open."""
 
-    def test_the_next_batch_is_taken_while_the_database_works_on_one(
-        self, toy: Toy, wire: Wire
-    ) -> None:
-        processes = [toy(), toy()]
-        claims = claim()
-        start(claims)
-        bodies = [dispatch.replies_to_wire([a_result(claim)]) for claim in claims]
-        under_way: list[bool] = []
-
-        def take(most: int) -> list[list[Any]]:
-            under_way.append(dialect.is_pipelined())
-            return [[bodies[1]]] if under_way == [False, True] else []
-
-        scheduler.settle_all(Arrivals(bodies[:1], take))
-
-        # Before the first, for it is not full; while each is settled; and once nothing is left.
-        assert under_way == [False, True, True, False]
-        assert [only(process, "one").state for process in processes] == ["processed"] * 2
-
-    def test_messages_are_taken_while_what_waited_is_claimed(self, toy: Toy, wire: Wire) -> None:
-        Flow.objects.filter(agent="toy.gamma").update(window=1)
-        processes = [toy("toy_narrow"), toy("toy_narrow")]
-        claims = claim()
-        start(claims)
-        under_way: list[bool] = []
-
-        def take(most: int) -> list[list[Any]]:
-            under_way.append(dialect.is_pipelined())
-            return []
-
-        scheduler.settle_all(Arrivals([dispatch.replies_to_wire([a_result(*claims)])], take))
-
-        # Before the first, while it is settled, while the next is claimed; nothing is left then.
-        assert under_way == [False, True, True, False]
-        states = [only(process, "only").state for process in processes]
-        assert states == ["processed", "processing"]
-
     @pytest.mark.parametrize("place", [0, 2])
     def test_settlement_waiting_for_a_step_lock_holds_no_later_step(
         self, place: int, toy: Toy
@@ -261,7 +230,7 @@ class TestItsTransaction:
         ids = [claim.step_id for claim in claims]
         replies = [a_result(claim) for claim in claims[::-1]]
 
-        with waiting_for(ids[place], lambda: settle_replies.settle(replies, "s", NOW)) as results:
+        with waiting_for(ids[place], lambda: settle(replies)) as results:
             free = unlocked(ids[place + 1 :])
 
         assert free == ids[place + 1 :]
@@ -271,27 +240,21 @@ class TestItsTransaction:
         process, _ = toy(), toy()
         one, other = claim()
         replies = [a_result(one), a_result(other)]
-        started = (
-            "UPDATE workers_step SET started_at = now(), complete_by = now() + interval '1 h'"
-            " WHERE id = %s"
-        )
+        filed = "UPDATE workers_step SET reply = '{\"result\": {}}' WHERE id = %s"
 
-        with waiting_for(
-            one.step_id, lambda: settle_replies.settle(replies, "s", NOW), then=started
-        ) as results:
+        with waiting_for(one.step_id, lambda: settle(replies), then=filed) as results:
             pass
 
         assert results[0].applied == 2
-        (entry,) = Journal.objects.filter(process=process, event="processed")
-        # The journal keeps what the row forgets.
-        assert "started_at" in entry.detail
+        # What the row has got meanwhile is gone with its claim.
+        assert only(process, "one").reply is None
 
     def test_two_branches_that_end_at_once_do_not_lose_their_join(
         self, two: tuple[Session, Session], toy: Toy
     ) -> None:
         process = toy("toy_diamond")
         (top,) = claim()
-        left, right = settle_replies.settle([a_result(top)], "s", NOW).claims
+        left, right = settle([a_result(top)]).claims
 
         turns = meet(two, settling_of(left), settling_of(right), after=AFTER_LOCKED)
 

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import only
+from tests.integration.conftest import begin, only
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import be_away, fail
-from workers import scheduler
 from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions.agent import Call
@@ -18,6 +17,7 @@ from workers.operate import invariants
 from workers.store.db import dialect
 from workers.supervisor import sweep
 from workers.testing import Wire, pass_time
+from workers.testing.agent_processes import CALL, REPLY
 
 pytestmark = pytest.mark.django_db
 
@@ -130,9 +130,9 @@ class TestDeadline:
     def test_it_never_applies_to_undoing(self, wire: Wire) -> None:
         toy.script["toy.undoer"] = be_away
         process = submit("toy_dated", subject="Toy 1", input={})
-        scheduler.advance()
-        wire.deliver_all("workers.run_bundle")
-        wire.deliver_all("workers.settle")
+        begin(wire)
+        wire.deliver_all(CALL)
+        wire.deliver_all(REPLY)
         operations.undo(process.pk, outcome="cancelled", actor="ann", reason="")
         wire.run_until_idle()
         pass_time(3601)

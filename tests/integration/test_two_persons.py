@@ -22,7 +22,7 @@ from workers.desk.models import BulkItem
 from workers.desk.operate import jobs
 from workers.desk.store.incidents import collect
 from workers.exceptions import StateError
-from workers.models import Alert, Incident, Journal, Process, UndoRequest
+from workers.models import Alert, Incident, Journal, Process, Step, UndoRequest
 from workers.rules.approved_acts import Act
 from workers.rules.two_persons import GOOD_FOR
 from workers.store.alert_resolution import resolve_ended
@@ -294,11 +294,33 @@ def test_a_process_that_has_moved_is_left_alone(rich: Process) -> None:
 
 def test_approval_is_refused_if_undo_plan_has_changed(rich: Process) -> None:
     number = ask(rich)
-    # As after a claim, of which a submitter sees no number.
+    # As after an effect that a step had or lost.
     UndoRequest.objects.update(undo=["undo_first"])
     found = undo_requests.decide(number, is_approved=True, actor=BOB)
     assert found.refusal is not None
     assert state_of(rich) == "error"
+
+
+@pytest.mark.parametrize(
+    ("verb", "step", "code"),
+    [("skip", "two", "undo_moved"), ("complete", "two", "undo_moved"), ("cancel", "", None)],
+)
+def test_approval_is_refused_after_a_further_attempt_of_its_step(
+    wire: Wire, worths: dict[int, Decimal], verb: str, step: str, code: str | None
+) -> None:
+    process = toys.resting(wire)
+    worths[process.pk] = Decimal("2000")
+    given = {"result": {}} if verb == "complete" else {}
+    number = undo_requests.ask(process.pk, Act(verb, step, given), **ANN)
+    # Another attempt is made, and fails: no submitter sees a number of it.
+    Step.objects.filter(process=process, name="two").update(not_before=dialect.read_clock())
+    wire.run_until_idle()
+    assert Process.objects.get(pk=process.pk).sequence == UndoRequest.objects.get().sequence
+
+    decision = undo_requests.decide(number, is_approved=True, actor=BOB)
+
+    # What a whole undo moves is compared by its plan.
+    assert (decision.refusal and decision.refusal.code) == code
 
 
 def test_a_request_is_good_for_a_day(rich: Process) -> None:

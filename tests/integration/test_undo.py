@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import only
+from tests.integration.conftest import begin, only
 from tests.toyflow import agents as toy
-from workers import scheduler, supervisor
+from workers import supervisor
 from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions.agent import Call
@@ -15,7 +15,7 @@ from workers.exceptions import Permanent, Refused, StateError, Transient, Unavai
 from workers.models import Alert, Journal, Process
 from workers.operate.invariants import violations
 from workers.testing import Wire, pass_time
-from workers.wire import dispatch
+from workers.testing.agent_processes import CALL, REPLY
 
 pytestmark = pytest.mark.django_db
 
@@ -132,15 +132,15 @@ def test_an_effect_whose_reply_was_lost_is_undone_too(wire: Wire) -> None:
 
 def test_what_is_in_flight_is_drained_before_it_is_undone(wire: Wire) -> None:
     process = submit("toy_undoable", subject="Toy 1", input={})
-    scheduler.advance()
-    wire.deliver_all(dispatch.RUN_BUNDLE)
-    wire.deliver_all(dispatch.SETTLE)
+    begin(wire)
+    wire.deliver_all(CALL)
+    wire.deliver_all(REPLY)
     # Both branches run; the replies of the left one are held back.
-    left, right = wire.of(dispatch.RUN_BUNDLE)
-    if left.body[0]["agent"] != "toy.beta":
+    left, right = wire.of(CALL)
+    if left.works[0].agent.name != "toy.beta":
         left, right = right, left
     wire.deliver(left)
-    (held,) = wire.of(dispatch.SETTLE)
+    (held,) = wire.of(REPLY)
     wire.messages.remove(held)
     toy.script["toy.gamma"] = failing(Refused("declined", "no"))
     wire.deliver(right)
@@ -160,13 +160,13 @@ def test_what_is_in_flight_is_drained_before_it_is_undone(wire: Wire) -> None:
 
 def test_a_silent_branch_is_drained_by_its_deadline(wire: Wire) -> None:
     process = submit("toy_undoable", subject="Toy 1", input={})
-    scheduler.advance()
-    wire.deliver_all(dispatch.RUN_BUNDLE)
-    wire.deliver_all(dispatch.SETTLE)
-    for message in wire.of(dispatch.RUN_BUNDLE):
-        if message.body[0]["agent"] == "toy.beta":
+    begin(wire)
+    wire.deliver_all(CALL)
+    wire.deliver_all(REPLY)
+    for message in wire.of(CALL):
+        if message.works[0].agent.name == "toy.beta":
             wire.deliver(message)
-    wire.messages = [m for m in wire.messages if m.task == dispatch.RUN_BUNDLE]
+    wire.messages = [m for m in wire.messages if m.task == CALL]
     toy.script["toy.gamma"] = failing(Refused("declined", "no"))
     wire.run_until_idle()
     assert state(process) == "compensating"
@@ -181,9 +181,8 @@ def test_a_silent_branch_is_drained_by_its_deadline(wire: Wire) -> None:
     assert violations() == []
 
 
-def test_undo_voids_unstarted_claim_whose_late_message_calls_no_agent(wire: Wire) -> None:
+def test_what_is_undone_before_a_process_takes_it_calls_no_agent(wire: Wire) -> None:
     process = submit("toy_undoable", subject="Toy 1", input={})
-    scheduler.advance()
 
     operations.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="changed mind")
     wire.run_until_idle()
@@ -196,16 +195,18 @@ def test_undo_voids_unstarted_claim_whose_late_message_calls_no_agent(wire: Wire
 
 def test_cancelling_undoes_and_ends_cancelled(wire: Wire) -> None:
     process = submit("toy_undoable", subject="Toy 1", input={})
-    scheduler.advance()
-    wire.deliver_all(dispatch.RUN_BUNDLE)
-    wire.deliver_all(dispatch.SETTLE)
+    begin(wire)
+    wire.deliver_all(CALL)
+    wire.deliver_all(REPLY)
 
     plan = operations.undo(process.pk, outcome="cancelled", actor="buyer", reason="changed mind")
     wire.run_until_idle()
 
-    assert [planned.name for planned in plan.undo] == ["undo_top"]
+    # The branches are under way: each ends, and is undone with the rest.
+    assert {planned.name for planned in plan.undo} == {"undo_left", "undo_right", "undo_top"}
     assert state(process) == "cancelled"
-    assert undone_steps() == ["undo_top"]
+    assert sorted(undone_steps()[:2]) == ["undo_left", "undo_right"]
+    assert undone_steps()[2:] == ["undo_top"]
     entry = Journal.objects.get(event="compensating")
     assert (entry.actor, entry.detail["reason"]) == ("buyer", "changed mind")
 
@@ -285,15 +286,17 @@ def test_a_compensation_survives_every_message_lost(wire: Wire) -> None:
     for _ in range(60):
         if state(process) == "compensated":
             break
-        scheduler.advance()
-        for task in (dispatch.RUN_BUNDLE, dispatch.SETTLE):
+        begin(wire)
+        for task in (CALL, REPLY):
             wire.deliver_all(task)
         wire.drop_all()
         pass_time(60)
         supervisor.sweep()
 
     assert state(process) == "compensated"
-    assert len(set(toy.undone)) == 3
+    # Also what was refused: its first call is in doubt, for the process that made it has died.
+    assert len(set(toy.undone)) == 4
+    assert set(undone_steps()) == {"undo_left", "undo_right", "undo_bottom", "undo_top"}
     assert violations() == []
 
 

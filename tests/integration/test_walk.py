@@ -1,4 +1,4 @@
-"""The engine's main road: submitted, claimed, started, replied, settled."""
+"""The engine's main road: submitted, claimed, called, replied, settled."""
 
 import pytest
 

@@ -36,6 +36,22 @@ MUTANTS = (
         (_RUNTIME,),
     ),
     Mutant(
+        "None alone is an empty result",
+        "workers/agent/runner.py",
+        "answer = {} if answer is None else answer",
+        "answer = answer or {}",
+        "A charge that returns False is taken as paid.",
+        (_RUNTIME,),
+    ),
+    Mutant(
+        "a key is text",
+        "workers/runtime/json_text.py",
+        "if not _has_text_keys(value):",
+        "if False:",
+        "One of two values is lost between submission and step.",
+        ("tests/unit/test_messages.py",),
+    ),
+    Mutant(
         "a coroutine is no condition",
         "workers/store/settle/conditions.py",
         "if isawaitable(is_wanted):",
@@ -60,22 +76,6 @@ MUTANTS = (
         (_RUNTIME, "tests/integration/test_effects.py"),
     ),
     Mutant(
-        "unsafe replies are filed",
-        "workers/agent/replies.py",
-        "if agent.effect == Effect.UNSAFE:",
-        "if False:",
-        "The reply to a call that cannot be repeated is lost with the broker.",
-        (_RUNTIME, _GUARDS),
-    ),
-    Mutant(
-        "what only kombu can write is left to it",
-        "workers/wire/publisher.py",
-        "except (TypeError, ValueError):",
-        "except ZeroDivisionError:",
-        "An order whose payload has a str of its own kind is never sent.",
-        ("tests/integration/test_publishing.py",),
-    ),
-    Mutant(
         "a connection after a task that raised",
         "workers/runtime/db_connections.py",
         """        if not connection.in_atomic_block:
@@ -94,22 +94,6 @@ MUTANTS = (
         "A soft time limit within a statement fails the next task, too.",
         ("tests/integration/test_kept_connection.py",),
         on=POSTGRESQL,
-    ),
-    Mutant(
-        "messages are cut by size",
-        "workers/protocol/messages.py",
-        "if i > begin and total + size > MESSAGE_BYTES:",
-        "if False:",
-        "Large payloads make one message that no broker takes.",
-        ("tests/integration/test_message_sizes.py",),
-    ),
-    Mutant(
-        "longest message of a local agent",
-        "workers/scheduler/bundles.py",
-        "most = max(1, min(most, LONGEST_BUNDLE_SECONDS // group[0].timeout_seconds))",
-        "pass",
-        "One message is worked on for hours, and the broker closes the channel.",
-        (_GUARDS,),
     ),
     Mutant(
         "two operators set one time",
@@ -247,14 +231,6 @@ MUTANTS = (
         '"worker_cancel_long_running_tasks_on_connection_loss": True',
         "A blip of the broker costs every call under way an attempt.",
         (_GUARDS,),
-    ),
-    Mutant(
-        "the state machine finds a doubled start",
-        "workers/store/claims/claim_steps.py",
-        "AND (t.started_at IS NULL OR t.delivery = v.delivery)",
-        "AND (true OR t.delivery = v.delivery)",
-        "The examples drawn at random would not see a call made twice.",
-        ("tests/statemachine",),
     ),
     Mutant(
         "the state machine finds an undo that comes too early",

@@ -273,7 +273,7 @@ MUTANTS = (
     Mutant(
         "a provider of webhooks has its minute",
         "workers/views/webhooks.py",
-        '        throttling.count(f"webhooks:{definition.name}", definition.per_minute)\n',
+        '        throttling.count(f"webhooks:{provider.name}", provider.per_minute)\n',
         "",
         "One service's storm takes all web processes.",
         ("tests/receiving/test_door.py",),
@@ -366,8 +366,8 @@ MUTANTS = (
     Mutant(
         "who comes through a proxy is not this machine",
         "workers/desk/metrics/view.py",
-        "    if any(name in request.META for name in _FORWARDED):\n",
-        "    if False:\n",
+        "is_behind_proxy or any(name in request.META for name in _FORWARDED):\n",
+        "False:\n",
         "Strangers read how many orders a shop has, through the proxy beside it.",
         ("tests/integration/test_metrics.py",),
     ),

@@ -33,10 +33,19 @@ MUTANTS = (
     Mutant(
         "whoever is told of an end has answers to what it asks",
         "workers/store/settle/carry_on.py",
-        "load.write(processes, decide, is_last=not may_call)",
-        "load.write(processes, decide, is_last=True)",
+        "    load.write(processes)\n",
+        "    load.write(processes, is_last=True)\n",
         "An application is told that it has changed no row, and does its work once more.",
         (f"{_ENDS}::test_on_the_way_of_production_it_is_called_once_and_its_rows_are_committed",),
+        POSTGRESQL,
+    ),
+    Mutant(
+        "an end is told without flow rows",
+        "workers/store/settle/carry_on.py",
+        "    if not may_wait:\n",
+        "    if False:\n",
+        "All settlements of an agent wait for the application's code.",
+        (f"{_ENDS}::test_another_session_may_lock_every_flow_row_meanwhile",),
         POSTGRESQL,
     ),
     Mutant(

@@ -92,6 +92,14 @@ MUTANTS = (
         _OF_INCIDENTS,
     ),
     Mutant(
+        "an incident is one outage in time",
+        _INCIDENTS,
+        "elif _is_over(cause, dialect.instant(last_at), since):",
+        "elif False:",
+        "Three outages of a day are one incident, which began with the first.",
+        _OF_INCIDENTS,
+    ),
+    Mutant(
         "a cause that comes back late is a new incident",
         _INCIDENTS,
         " AND (t.resolved_at IS NULL OR t.resolved_at > %s)",
@@ -287,7 +295,7 @@ MUTANTS = (
     Mutant(
         "a route is not told that it cannot be told",
         _PLANS,
-        "if about != row.pk\n            and (due",
+        "if about != row.pk\n                and (due",
         "if (due",
         "A dead address is told again and again that it is dead.",
         _OF_PLANS,

@@ -6,6 +6,7 @@ _MIXED = "tests/integration/test_mixed_code.py"
 _DEFERRED = "tests/integration/test_deferred_window.py"
 _CLAIM = "workers/store/claims/claim_steps.py"
 _FLOW = "workers/store/flow/flow_control.py"
+_ROOM = "workers/rules/room.py"
 _UNKNOWN = "workers/store/unknown_definitions.py"
 _SETTLE = "workers/store/settle/carry_on.py"
 
@@ -37,14 +38,14 @@ MUTANTS = (
     Mutant(
         "a look passes on what it leaves",
         "workers/scheduler/look.py",
-        "    passing_on.pass_on(now)\n",
+        "    waking.pass_on(now)\n",
         "",
         "What only newer code knows waits for that one's poll.",
         (_MIXED,),
     ),
     Mutant(
         "who knows all asks nothing",
-        "workers/scheduler/passing_on.py",
+        "workers/scheduler/waking.py",
         "if not worker_pulse.is_behind():",
         "if False:",
         "Each look and each settlement asks what others know.",
@@ -61,8 +62,8 @@ MUTANTS = (
     Mutant(
         "decisions for others are left to them",
         "workers/store/claims/find_work.py",
-        'f" AND NOT {dialect.among(due_steps.VERSION)} ORDER BY p.id LIMIT %s"',
-        'f" AND (NOT {dialect.among(due_steps.VERSION)} OR 1 = 1) ORDER BY p.id LIMIT %s"',
+        "AND NOT {dialect.among(due_steps.VERSION)} AND NOT {unusable}",
+        "AND (NOT {dialect.among(due_steps.VERSION)} OR 1 = 1) AND NOT {unusable}",
         "A worker without the code takes the flag from a process and decides nothing.",
         (_MIXED,),
     ),
@@ -72,22 +73,6 @@ MUTANTS = (
         "        if _is_left_to_others(locked):",
         "        if False:",
         "An operator is told that a process cannot end, while a live worker can end it.",
-        (_MIXED,),
-    ),
-    Mutant(
-        "a message for others goes back",
-        "workers/tasks.py",
-        "if isinstance(error, UnknownAgent) and live_code.is_called(error.name):",
-        "if False:",
-        "A claim that reached a worker without its agent waits for its allowance.",
-        (_MIXED,),
-    ),
-    Mutant(
-        "a shift leaves messages for others alone for a while",
-        "workers/agent/shift.py",
-        "                self._rest_seconds = PASS_ON_SECONDS\n",
-        "",
-        "A worker takes and returns a message it cannot run a hundred times a second.",
         (_MIXED,),
     ),
     Mutant(
@@ -108,17 +93,17 @@ MUTANTS = (
     ),
     Mutant(
         "answers outstanding are bounded",
-        _FLOW,
-        "            room = max(0, min(room, places))\n",
+        _ROOM,
+        "        room = max(0, min(room, places))\n",
         "",
         "A service that answers later gets any number of jobs.",
         (_DEFERRED,),
     ),
     Mutant(
         "calls in flight may defer",
-        _FLOW,
-        "places = self.deferred_window - self.outstanding - self.in_flight",
-        "places = self.deferred_window - self.outstanding",
+        _ROOM,
+        "places = flow.deferred_window - flow.outstanding - flow.in_flight",
+        "places = flow.deferred_window - flow.outstanding",
         "As many calls as the window allows defer at once, beyond the bound.",
         (_DEFERRED,),
     ),

@@ -8,7 +8,7 @@ MUTANTS = (
     Mutant(
         "a restored database is not held once more",
         "workers/store/operate/lost_commits.py",
-        "        look(now)\n        return lift",
+        "        look(now, is_whole=is_whole)\n        return lift",
         "        return lift",
         "After a restore everything is held until somebody looks again.",
         ("tests/integration/test_lost_commits.py",),

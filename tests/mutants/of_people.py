@@ -76,8 +76,8 @@ MUTANTS = (
     Mutant(
         "what was changed of a process that is masked whole is masked",
         _MASKS,
-        'type(self)(["changes"])._value',
-        "type(self)()._value",
+        'frozenset({"changes", "result"})',
+        'frozenset({"result"})',
         "An address that an operator corrected is shown once its workflow's code is gone.",
         _OF_MASKS,
     ),

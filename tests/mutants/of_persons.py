@@ -3,6 +3,7 @@
 from tests.mutants.mutant import Mutant
 
 _ERASING = "tests/integration/test_erasing.py"
+_PERSONS = "tests/integration/test_persons.py"
 _PAGE = "tests/admin/test_person_page.py"
 _PERSON = "workers/desk/admin/person.py"
 _ERASE = "workers/store/operate/erase.py"
@@ -10,6 +11,14 @@ _EVERYWHERE = "tests/integration/test_two_persons_everywhere.py"
 _TRACING = "tests/unit/test_tracing.py"
 
 MUTANTS = (
+    Mutant(
+        "an approval is for the attempt that it was asked about",
+        "workers/store/operate/undo_requests.py",
+        "    if sequence != request.sequence or not request.step:",
+        "    if True:",
+        "A step is skipped with approval that has booked a parcel since it was asked for.",
+        ("tests/integration/test_two_persons.py",),
+    ),
     Mutant(
         "only what the page has shown is erased",
         _PERSON,
@@ -29,10 +38,10 @@ MUTANTS = (
     Mutant(
         "a reason without the address",
         "workers/operate/persons.py",
-        "if email.casefold() in reason.casefold():",
-        "if False:",
+        "if mail_addresses.names(email, reason) or any(",
+        "if any(",
         "The journal keeps the address of a person who was erased.",
-        (_ERASING,),
+        (_PERSONS,),
     ),
     Mutant(
         "two persons, for erasing",
@@ -69,18 +78,50 @@ MUTANTS = (
     Mutant(
         "what an operator had corrected is erased, too",
         _ERASE,
-        'documents = [process.input, *journal.values_list("detail", flat=True)]',
-        "documents = [process.input]",
+        '[process.input, *journal.values_list("detail", flat=True)]',
+        "[process.input]",
         "The address of before stays in what a service answered.",
         (_ERASING,),
     ),
     Mutant(
+        "a reason without the name",
+        "workers/operate/persons.py",
+        " or any(erasing.is_named_in(pk, reason) for pk in ids):",
+        ":",
+        "The audit keeps the name of a person who was to be forgotten, and says they were.",
+        (_PERSONS,),
+    ),
+    Mutant(
+        "what the engine wrote is erased of nobody",
+        "workers/rules/masks.py",
+        "        if key in _OWN:\n",
+        "        if False:\n",
+        "A customer called Payment takes the agents out of the journal.",
+        ("tests/unit/test_masks.py",),
+    ),
+    Mutant(
+        "a search by address goes from jobs",
+        "workers/desk/personal_rows.py",
+        "if self.has_address(email, job.reason, job.source)]",
+        "if self.has_address(email, job.reason)]",
+        "The page of a job keeps the address of a person who was erased.",
+        (_PERSONS,),
+    ),
+    Mutant(
+        "a longer address in a text is another person's",
+        "workers/runtime/mail_addresses.py",
+        "not (at if is_alone else _LONGER.search(text[max(0, at - LONGEST) : at]))",
+        "True",
+        "Erasing ann@example.org deletes the dead letters of joann@example.org.",
+        ("tests/unit/test_mail_addresses.py",),
+    ),
+    Mutant(
         "a longer address is another person's",
         "workers/operate/persons.py",
-        "if _names(document, email)}",
+        "if mail_addresses.names(email, document)}",
         "}",
         "Erasing ann@example.org erases joann@example.org.",
-        (_ERASING,),
+        (_PERSONS,),
     ),
     Mutant(
         "an open dead letter is kept",
@@ -88,7 +129,7 @@ MUTANTS = (
         ".exclude(state=DeadLetter.State.OPEN)",
         "",
         "An order that somebody still waits for is deleted.",
-        (_ERASING,),
+        (_PERSONS,),
     ),
     Mutant(
         "a share of processes is traced",

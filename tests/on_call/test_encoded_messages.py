@@ -40,7 +40,7 @@ def test_message_states_number_and_worth_of_failed_processes() -> None:
     assert data["message"] is None
 
 
-@pytest.mark.parametrize("code", ["breaker_open", "claims_unstarted"])
+@pytest.mark.parametrize("code", ["breaker_open"])
 def test_of_an_agent_it_says_how_many_steps_wait(wire: Wire, code: str) -> None:
     beat_schedule.ensure_flow()
     for number in range(3):

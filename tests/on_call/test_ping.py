@@ -61,7 +61,7 @@ def fail(*_args: object, **_kwargs: object) -> None:
 def test_a_sweep_that_fails_calls_nobody(
     receiver: Receiver, wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workers.store.expire.expire_claims.expire", fail)
+    monkeypatch.setattr("workers.store.expire.expire_claims.look", fail)
     with pytest.raises(RuntimeError):
         supervisor.sweep()
     wire.run_until_idle()

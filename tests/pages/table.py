@@ -199,7 +199,7 @@ PAGES = [
     ),
     Page(
         "docs/how-to/restore-a-database.md",
-        not_run=1,
+        not_run=2,
         replace={
             "2026-11-21T09:30:00+00:00": (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
         },

@@ -28,7 +28,7 @@ Make = Callable[..., Message]
 def nudges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every nudge asked for; no thread is started."""
     asked: list[str] = []
-    monkeypatch.setattr(dispatch, "wake_scheduler_later", lambda: asked.append("later"))
+    monkeypatch.setattr(dispatch, "wake_agents_later", lambda queue: asked.append("later"))
     return asked
 
 

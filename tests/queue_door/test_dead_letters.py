@@ -118,7 +118,7 @@ def test_letter_is_replayed_as_its_proven_sender_not_as_the_named_client(make: M
 
 
 def test_a_replay_leaves_a_foreign_reply_queue_out(make: Make) -> None:
-    letter = letter_of(make(reply_to="sas.replies"))
+    letter = letter_of(make(reply_to="sas.reports"))
     assert dead_letters.replay(letter.pk, actor="a")
 
 

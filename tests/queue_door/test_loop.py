@@ -4,6 +4,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from amqp.exceptions import AccessRefused, NotAllowed
@@ -247,7 +248,7 @@ def test_it_ends_within_a_second_while_it_waits_for_a_broker(
         slept.append(seconds)
         consumer.stop()
 
-    monkeypatch.setattr(loop.time, "sleep", sleep)
+    monkeypatch.setattr(loop, "time", Mock(wraps=time, sleep=sleep))
     consumer.run()
     assert len(slept) == 1
     assert slept[0] <= 1.0

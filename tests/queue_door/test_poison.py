@@ -30,7 +30,7 @@ def test_poison_is_kept_and_the_consumer_lives(door: Door) -> None:
         publish(to, "foreign", token, client="other")
         publish(to, "bomb", token, body=b"x", headers={"compression": "bzip2", "token": token})
         publish(to, "packed", token, content_encoding="gzip")
-        publish(to, "astray", token, reply_to="sas.replies")
+        publish(to, "astray", token, reply_to="sas.reports")
         publish(to, "told", token, body=b"{", reply_to="replies.acme.in", correlation_id="c-1")
         publish(to, "gone", token, body=b"{", reply_to="replies.acme.gone")
         publish(to, "pickle-type", token, content_type="application/x-python-serialize")

@@ -91,7 +91,7 @@ def test_the_content_type_means_nothing(make: Make, kind: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["orders.submissions", "sas.replies", "replies.other.x", "replies.acme.", "replies.acme",
+    ["orders.submissions", "sas.reports", "replies.other.x", "replies.acme.", "replies.acme",
      "replies.acme.a b", "amq.rabbitmq.reply-to", "replies.acme." + "x" * 300, 7],
 )  # fmt: skip
 def test_a_foreign_reply_queue(make: Make, name: Any) -> None:

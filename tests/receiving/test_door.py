@@ -6,19 +6,20 @@ import json
 import time
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db import OperationalError
 from django.test import Client
 
+from tests.alerts import text_of
 from tests.api.conftest import problem as problem  # noqa: PLC0414 (a fixture)
 from tests.integration.conftest import only
 from tests.receiving.conftest import OTHER, SECRET, STRIPE
 from tests.receiving.test_taking import everything
 from tests.toyflow import webhooks as provider
 from workers.exceptions import WebhookRefused
-from workers.http import strict_json
-from workers.models import Process, ReceivedWebhook
+from workers.models import Alert, Process, ReceivedWebhook
 from workers.protocol.webhook_signing import signature
 from workers.testing import Wire
 
@@ -93,7 +94,7 @@ def test_stripe_s_scheme_takes_the_id_from_the_body(waiting: Process) -> None:
 
 
 def too_large() -> bytes:
-    return json.dumps({"a": "x" * strict_json.MAX_BYTES}).encode()
+    return json.dumps({"a": "x" * provider.PAY.max_bytes}).encode()
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def too_large() -> bytes:
         ({"at": -302}, 401, "webhook-timestamp is more than 300 s"),
         ({"at": 302}, 401, "webhook-timestamp is more than 300 s"),
         ({"to": "toy-bank"}, 401, "t of Stripe-Signature must be"),
-        ({"raw": too_large()}, 413, "larger than 65536 bytes"),
+        ({"raw": too_large()}, 413, "larger than 1048576 bytes"),
         ({"raw": b"{"}, 400, "it is no JSON"),
         ({"raw": b""}, 400, "it is no JSON"),
         ({"raw": b'{"amount": NaN}'}, 400, "NaN is not allowed"),
@@ -125,6 +126,46 @@ def test_what_is_refused_leaves_no_trace(
     before = everything()
     assert said in problem(post(**sent), status)["detail"]
     assert everything() == before
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b'{"lines": "' + b"x" * 70_000 + b'"}', b'{"id": 1234567890123456789}', b'{"wei": 15%s}'],
+    ids=["70 KB", "a long id", "an amount in wei"],
+)
+def test_what_providers_really_send_is_taken(waiting: Process, raw: bytes) -> None:
+    assert post(raw.replace(b"%s", b"0" * 20)).json() == {"outcome": "accepted"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "answers", "reason"),
+    [
+        (b'{"a": 1, "a": 2}', None, "The body cannot be read: 'a' is given twice."),
+        (b"[]", None, "The body must be a JSON object."),
+        (PAID, WebhookRefused("18.50 EUR were asked for."), "18.50 EUR were asked for."),
+        (PAID, KeyError("amount"), "KeyError: 'amount'"),
+    ],
+    ids=["not readable", "no object", "refused", "a mistake of the application"],
+)
+def test_a_genuine_webhook_that_is_refused_is_told(
+    waiting: Process, raw: bytes, answers: Exception | None, reason: str
+) -> None:
+    provider.script["answers"] = Mock(side_effect=answers)
+
+    for id in ("msg_1", "msg_2"):
+        assert post(raw, id=id).status_code in (400, 422, 503)
+
+    alert = Alert.objects.get()
+    assert (alert.cause, alert.times) == ("webhook_refused:toy-pay", 2)
+    assert text_of(alert) == f"A genuine webhook of toy-pay was refused: {reason.rstrip('.')}"
+
+
+@pytest.mark.parametrize(
+    "sent", [{"by": (OTHER,)}, {"raw": too_large()}, {"raw": b"{", "by": (OTHER,)}], ids=str
+)
+def test_no_stranger_raises_an_alert(waiting: Process, sent: dict[str, Any]) -> None:
+    assert post(**sent).status_code in (401, 413)
+    assert not Alert.objects.exists()
 
 
 def test_what_does_not_match_the_order_is_refused(waiting: Process, problem: Problem) -> None:

@@ -11,11 +11,12 @@ import pytest
 
 from tests.receiving.conftest import OTHER, SECRET
 from tests.receiving.test_door import post
+from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions import registry
 from workers.definitions.webhook_provider import Provider
 from workers.definitions.workflow import OnFailure, Undo, Workflow, step
-from workers.models import Process
+from workers.models import Journal, Process
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
@@ -55,7 +56,13 @@ def asked(page: dict[str, Any], wire: Wire) -> dict[str, Any]:
             1,
             (
                 step("reserve", "toy.beta", undo=Undo("free", "toy.undoer")),
-                step("pay", "bank.collect", after="reserve", on_failure=OnFailure.COMPENSATE),
+                step(
+                    "pay",
+                    "bank.collect",
+                    after="reserve",
+                    undo=Undo("give_back", "toy.undoer"),
+                    on_failure=OnFailure.COMPENSATE,
+                ),
             ),
         )
     )
@@ -86,6 +93,19 @@ def test_money_that_has_not_moved_undoes_the_order(asked: dict[str, Any], wire: 
     answer = tell("failed", asked, amount="18.50", reason="no funds")
     assert answer.json() == {"outcome": "accepted"}
     assert ended(wire) == "compensated"
+
+
+def test_money_that_moves_under_a_former_key_is_journalled(
+    asked: dict[str, Any], wire: Wire
+) -> None:
+    process = Process.objects.get()
+    operations.begin_again(process.pk, "pay", actor="ann", reason="the bank is silent")
+    wire.run_until_idle()
+
+    assert tell("settled", asked, amount="18.50").json() == {"outcome": "ignored"}
+
+    assert Journal.objects.filter(event="late_success").count() == 1
+    assert ended(wire) == "processing"
 
 
 @pytest.mark.parametrize(

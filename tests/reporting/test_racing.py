@@ -9,9 +9,9 @@ import pytest
 from django.db import connections
 
 from tests.concurrency.racing import race
+from tests.integration.conftest import begin
 from tests.reporting.conftest import relay, sequences, sink_of, told, webhook
 from tests.reporting.receiver import receiving
-from workers import scheduler
 from workers.client import operations
 from workers.models import Process, Sink
 from workers.notify import relay as relays
@@ -103,7 +103,7 @@ def test_a_relay_that_froze_beyond_its_claim_sends_nothing_after_it_wakes(
 ) -> None:
     process = told()
     monkeypatch.setattr(dispatch, "report_later", lambda: None)
-    scheduler.advance()
+    begin(wire)
     with _stopped_before_the_cursor(monkeypatch) as (sent, goes_on):
 
         def frozen() -> None:

@@ -1,13 +1,13 @@
 """Every submitter is told everything, in order, at least once, and holds nothing up."""
 
-from contextlib import nullcontext
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
+from tests.integration.conftest import begin
 from tests.reporting.conftest import QUEUE, read, relay, sequences, sink_of, told, webhook
-from workers import scheduler, tasks
+from workers import tasks
 from workers.definitions import registry
 from workers.models import Journal, Sink
 from workers.notify import relay as relays
@@ -102,7 +102,7 @@ def test_a_relay_that_is_overtaken_sends_nothing_more(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = told()
-    scheduler.advance()
+    begin(wire)
     sent = []
 
     def is_overtaken(letter: StatusMessage) -> None:
@@ -126,7 +126,7 @@ def test_a_claim_ends_with_what_there_is_to_tell(wire: Wire) -> None:
     relays.report()
     assert sequences(wire) == [1]
 
-    scheduler.advance()
+    begin(wire)
     relays.report()
 
     assert sequences(wire) == [1, 2]
@@ -137,7 +137,7 @@ def test_nothing_is_begun_under_a_claim_that_is_nearly_over(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = told()
-    scheduler.advance()
+    begin(wire)
     monkeypatch.setattr(relays, "MARGIN_SECONDS", relays.CLAIM_SECONDS)
     claims = []
     real = sinks.claim
@@ -157,8 +157,8 @@ def test_nothing_is_begun_under_a_claim_that_is_nearly_over(
 def test_the_task_wakes_this_process_s_relays(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     monkeypatch.setattr(tasks.threads, "wake_up", lambda: done.append("woken"))
-    take = Mock(side_effect=lambda: done.append("taken along"))
-    monkeypatch.setattr(tasks, "waiting", lambda queue, task, limit: nullcontext(take))
+    take_all = Mock(side_effect=lambda queue, task: done.append("taken along"))
+    monkeypatch.setattr(tasks.queue_drain, "take_all", take_all)
 
     tasks.report()
 

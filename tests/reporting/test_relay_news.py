@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from tests.integration.conftest import begin
 from tests.reporting.conftest import read, sequences, sink_of, told
 from tests.toyflow import agents as toy
 from workers import scheduler
@@ -17,6 +18,7 @@ from workers.models import Process
 from workers.notify import relay as relays
 from workers.store.claims import find_work
 from workers.testing import Wire
+from workers.testing.agent_processes import CALL, REPLY
 from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
@@ -73,7 +75,7 @@ def test_an_operator_s_doing_is_told_by_the_next_look(wire: Wire) -> None:
 @pytest.mark.fault("F6")
 def test_a_lost_nudge_costs_a_poll(wire: Wire) -> None:
     told()
-    scheduler.advance()
+    begin(wire)
     wire.messages = [one for one in wire.messages if one.task != dispatch.REPORT]
 
     scheduler.advance()
@@ -88,21 +90,21 @@ def test_settled_batch_requests_relay_only_for_process_with_sink(wire: Wire) -> 
     assert not wire.of(dispatch.REPORT)
 
     told()
-    scheduler.advance()
+    begin(wire)
     relays.report()
     wire.deliver_all(dispatch.REPORT)
-    wire.deliver_all(dispatch.RUN_BUNDLE)
-    wire.deliver_all(dispatch.SETTLE)
+    wire.deliver_all(CALL)
+    wire.deliver_all(REPLY)
 
     assert len(wire.of(dispatch.REPORT)) == 1
 
 
 def test_settling_process_without_sink_issues_no_sink_update(wire: Wire) -> None:
     def statements() -> list[str]:
-        scheduler.advance()
-        wire.deliver_all(dispatch.RUN_BUNDLE)
+        begin(wire)
+        wire.deliver_all(CALL)
         with CaptureQueriesContext(connection) as captured:
-            wire.deliver_all(dispatch.SETTLE)
+            wire.deliver_all(REPLY)
         return [one["sql"] for one in captured.captured_queries]
 
     submit("toy_line", subject="Quiet", input={})
@@ -120,7 +122,7 @@ def test_sinks_that_know_everything_are_not_due(wire: Wire) -> None:
     assert find_work.look().has_untold
     relays.report()
     assert not find_work.look().has_untold
-    scheduler.advance()
+    begin(wire)
     assert find_work.look().has_untold
 
 
@@ -132,14 +134,19 @@ def _asked_to_report(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> int:
     return len(asked)
 
 
-def test_a_look_asks_for_a_report_of_what_it_began(
+def test_a_taking_asks_for_a_report_of_what_it_began(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told()
     relays.report()
+    scheduler.advance()
     assert not find_work.look().has_untold
+    asked: list[None] = []
+    monkeypatch.setattr(dispatch, "report_later", lambda: asked.append(None))
 
-    assert _asked_to_report(wire, monkeypatch) == 1
+    wire.deliver_all(dispatch.TAKE)
+
+    assert len(asked) == 1
 
 
 def test_a_look_asks_for_a_report_of_what_it_decided(

@@ -14,9 +14,9 @@ from kombu import Connection
 
 from sasproject import brokers
 from sasproject.celery import app
+from tests.integration.conftest import begin
 from tests.reporting.conftest import QUEUE, sink_of, told
 from tests.services import own_rabbitmq_vhost, own_redis_database
-from workers import scheduler
 from workers.notify import relay
 from workers.notify.senders import NotSent, StatusMessage, Undelivered, reply_queue
 from workers.store import sinks
@@ -168,7 +168,7 @@ def test_a_vanished_queue_that_is_made_again_gets_everything(
     monkeypatch.setitem(relay.senders, "queue", send)
     _make_queue(broker)
     process = told()
-    scheduler.advance()
+    begin(wire)
     relay.report()
     assert [json.loads(one.body)["sequence"] for one in _taken(broker)] == [1, 2]
     _drop_queue(broker)

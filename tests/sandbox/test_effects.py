@@ -155,6 +155,26 @@ def test_a_second_undo_with_another_key_is_refused(caller: Caller) -> None:
     assert caller.effects("payment") == [("charge", "do", 7), ("refund", "un", 7)]
 
 
+@pytest.mark.parametrize("order", [7, 8])
+def test_an_undo_whose_key_is_forgotten_finds_its_call_by_reference(
+    caller: Caller, order: int
+) -> None:
+    id_ = caller.post("/payment/charge", "do", order=7, amount="5.00").body["id"]
+
+    replies = [
+        caller.post("/payment/refund", key, order=order, undoes="forgotten", reference=id_)
+        for key in ("un", "un", "un2")
+    ]
+
+    if order == 7:
+        assert [reply.body.get("undone") for reply in replies] == [True, True, None]
+        assert (replies[2].status, replies[2].body["error"]) == (422, "already_undone")
+        assert caller.effects("payment") == [("charge", "do", 7), ("refund", "un", 7)]
+    else:
+        assert [reply.body["undone"] for reply in replies] == [False] * 3
+        assert caller.effects("payment") == [("charge", "do", 7)]
+
+
 def test_an_undo_of_another_orders_key_is_refused(caller: Caller) -> None:
     caller.post("/payment/charge", "do", order=7, amount="5.00")
 

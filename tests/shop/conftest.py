@@ -61,4 +61,4 @@ def order_with(state: str = "processing", **steps: dict[str, object]) -> Order:
 
 
 def count_rows() -> tuple[int, int]:
-    return Order.objects.count(), Process.objects.count()
+    return Order.objects.count(), Process.objects.filter(workflow="fulfilment").count()

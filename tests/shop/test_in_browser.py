@@ -58,6 +58,17 @@ def test_a_buyer_orders_and_watches_the_order_to_its_end(page: Page) -> None:
     assert order.lines.get().quantity == 3
 
 
+def test_a_buyer_cancels_an_order_in_two_clicks(page: Page) -> None:
+    """The page's address is kept from others, and the form is accepted all the same."""
+    order = order_with(charge_payment={"pending": True})
+    page.goto(order.get_absolute_url())
+    page.get_by_role("link", name="Cancel this order").click()
+    page.get_by_role("button", name="Cancel the order").click()
+
+    expect(page.locator("#state")).to_contain_text("Your order was cancelled.")
+    assert page.url.endswith(order.get_absolute_url())
+
+
 def test_polling_ends_with_the_order(page: Page) -> None:
     order = order_with(charge_payment={"pending": True})
     polls: list[str] = []

@@ -63,12 +63,6 @@ def test_a_started_step_shows_the_time_left(client: Client) -> None:
     assert re.search(r'<progress class="left" max="90" value="(90|8\d)\.\d"', html)
 
 
-def test_a_claimed_step_that_has_not_started_is_next(client: Client) -> None:
-    order = order_with(charge_payment={"claimed": True})
-
-    assert "Taking your payment Next Begins in a moment." in page_of(client, order)
-
-
 def test_a_service_that_is_away_is_named_with_the_time_of_the_next_attempt(
     client: Client,
 ) -> None:
@@ -96,7 +90,7 @@ def test_a_service_that_is_away_is_named_with_the_time_of_the_next_attempt(
 
 def test_nothing_technical_reaches_the_buyer(client: Client) -> None:
     order = order_with(
-        charge_payment={"claimed": True, "fault": UNAVAILABLE, "locked_by": "agent@host-7"}
+        charge_payment={"started": True, "fault": UNAVAILABLE, "locked_by": "agent@host-7"}
     )
 
     html = client.get(order.get_absolute_url()).content.decode()
@@ -292,10 +286,10 @@ def test_page_hides_skipped_review_and_explains_started_review(client: Client) -
     assert looks in text
 
 
-def test_a_poll_takes_four_queries(client: Client, django_assert_num_queries) -> None:
+def test_a_poll_takes_five_queries(client: Client, django_assert_num_queries) -> None:
     order = order_with(charge_payment={"started": True})
 
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         client.get(f"{order.get_absolute_url()}progress/")
 
 

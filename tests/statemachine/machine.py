@@ -21,6 +21,7 @@ from workers.models import Alert, Journal, Process, Step
 from workers.store.db import dialect
 from workers.store.flow import holds
 from workers.testing import delays, doubles, drops, overtakes, refuses, takes_and_refuses
+from workers.testing.agent_processes import CALL
 from workers.wire import dispatch
 
 WORKFLOWS = (
@@ -128,7 +129,9 @@ class Engine(RuleBasedStateMachine):
     def deliver_to_two(self, place: int) -> None:
         message = self.message(place)
         self.world.wire.deliver(message)
-        self.world.wire.deliver(message)
+        # A process makes its calls once.
+        if message.task != CALL:
+            self.world.wire.deliver(message)
 
     @move(when=lambda self: self.world.wire.messages, place=places)
     def lose(self, place: int) -> None:
@@ -146,7 +149,9 @@ class Engine(RuleBasedStateMachine):
 
     @move(when=lambda self: self.world.wire.messages, place=places)
     def double(self, place: int) -> None:
-        self.world.wire.messages.append(self.message(place))
+        message = self.message(place)
+        self.world.wire.messages.remove(message)
+        doubles(self.world.wire, message)
 
     @move(mishaps=mishaps)
     def have_mishaps_ahead(self, mishaps: list[Any]) -> None:

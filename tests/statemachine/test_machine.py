@@ -27,12 +27,11 @@ STEPS = 50
 SEED = 20_261_129
 #: In all; PostgreSQL takes longer for each and meets the same decisions.
 EXAMPLES = {"sqlite": 300, "postgresql": 40}
-#: Small numbers, so that thresholds are reached within an example, and one message is a bundle.
+#: Small numbers, so that thresholds are reached within an example.
 SETTINGS = {
     "SAS_FAILURE_THRESHOLD": 2,
     "SAS_UNDO_THRESHOLD": 2,
     "SAS_BREAKER_THRESHOLD": 3,
-    "SAS_LOST_ALERT_COUNT": 2,
 }
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("same_material")]

@@ -13,7 +13,6 @@ from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions import registry
 from workers.models import Process, Step
-from workers.scheduler import claiming
 from workers.store.flow import holds
 from workers.testing import Sent, Wire, always, frozen_clock, passes, scripted, wired
 from workers.testing.faults import Mishap
@@ -110,8 +109,7 @@ class World:
 
     def poll(self) -> None:
         scheduler.advance()
-        if not claiming.pause.is_on():
-            self.soundness.polled()
+        self.soundness.polled()
 
     def check(self) -> None:
         wrong = self.soundness.wrong()

@@ -10,10 +10,10 @@ from workers.client.submission import submit
 from workers.definitions.agent import Deadline
 from workers.models import Alert, Flow, Journal, Lease, Process, Step
 from workers.operate import invariants
-from workers.scheduler import claiming
 from workers.store import leases
 from workers.store.db import dialect
 from workers.testing import Clock, Wire, frozen_clock
+from workers.testing.agent_processes import CALL
 from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
@@ -94,7 +94,7 @@ def test_a_clock_whose_block_is_over_stops_nothing_any_more() -> None:
 def test_deadlines_leases_and_polls_follow(wire: Wire, clock: Clock) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
     scheduler.advance()
-    wire.deliver_all(dispatch.RUN_BUNDLE)
+    wire.deliver_all(dispatch.TAKE)
     one = Step.objects.get(process=process, name="one")
     assert (one.claimed_at, one.started_at) == (NOON, NOON)
     assert one.complete_by == NOON + timedelta(seconds=30)
@@ -110,74 +110,32 @@ def test_deadlines_leases_and_polls_follow(wire: Wire, clock: Clock) -> None:
     assert set(Journal.objects.values_list("at", flat=True)) == {NOON}
 
 
-def test_a_lost_claim_is_sent_again_when_the_clock_says_so(wire: Wire, clock: Clock) -> None:
-    submit("toy_line", subject="Toy 1", input={})
-    scheduler.advance()
-    wire.drop_all()
-
-    clock.advance(seconds=15)
-    scheduler.advance()
-    assert wire.messages == []
-    clock.advance(seconds=0.01)
-    scheduler.advance()
-    assert len(wire.of(dispatch.RUN_BUNDLE)) == 1
-
-
 def test_the_breaker_and_its_alert_follow(wire: Wire, clock: Clock) -> None:
     Flow.objects.filter(agent="toy.alpha").update(
         unavailable_streak=10, opened_at=NOON, open_until=NOON + timedelta(seconds=30)
     )
     submit("toy_line", subject="Toy 1", input={})
     scheduler.advance()
+    wire.deliver_all(dispatch.TAKE)
     assert wire.messages == []
 
     clock.advance(seconds=301)
     supervisor.sweep()
     assert list(Alert.objects.values_list("code", flat=True)) == ["breaker_open"]
     scheduler.advance()
-    assert len(wire.of(dispatch.RUN_BUNDLE)) == 1
+    wire.deliver_all(dispatch.TAKE)
+    assert len(wire.of(CALL)) == 1
 
 
 def test_the_invariants_judge_by_it(wire: Wire, clock: Clock) -> None:
     submit("toy_line", subject="Toy 1", input={})
     scheduler.advance()
+    wire.deliver_all(dispatch.TAKE)
     assert invariants.violations() == []
 
     clock.advance(minutes=10)
 
     assert [one.invariant for one in invariants.violations()] == ["nothing_is_forgotten"]
-
-
-def test_the_pause_after_a_refusal_ends_with_the_clock_s_time(wire: Wire, clock: Clock) -> None:
-    process = submit("toy_line", subject="Toy 1", input={})
-    wire.is_down = True
-    scheduler.advance()
-    assert claiming.pause.is_on()
-    wire.is_down = False
-
-    clock.advance(seconds=0.9)
-    assert claiming.pause.is_on()
-    clock.advance(seconds=0.1)
-
-    assert not claiming.pause.is_on()
-    wire.run_until_idle()
-    assert Process.objects.get(pk=process.pk).state == "processed"
-
-
-def test_a_pause_of_frozen_time_is_none_of_real_time_and_the_other_way_round(wire: Wire) -> None:
-    an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
-    submit("toy_line", subject="Toy 1", input={}, now=an_hour_ago)
-    wire.is_down = True
-    with frozen_clock(an_hour_ago):
-        scheduler.advance()
-        assert claiming.pause.is_on()
-    assert not claiming.pause.is_on()
-
-    scheduler.advance()
-    assert claiming.pause.is_on()
-    with frozen_clock():
-        assert not claiming.pause.is_on()
-    assert claiming.pause.is_on()
 
 
 def test_an_agent_s_deadline_does_not_follow(clock: Clock) -> None:

@@ -15,7 +15,6 @@ from workers.client.submission import submit
 from workers.models import Journal, Process, Step
 from workers.rules.rows import NewSink
 from workers.runtime.failpoints import around
-from workers.store.db import bulk_update
 from workers.testing import (
     Aftermath,
     Crash,
@@ -100,37 +99,6 @@ def test_an_agent_that_ignores_its_key_is_caught(ledger: Ledger) -> None:
     assert "'two': 2" in str(caught.value)
 
 
-def test_a_start_without_its_guard_is_caught(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A message that comes again must not start a claim that another delivery has started."""
-
-    def call(request: Any) -> dict[str, Any]:
-        ledger.act(uuid4().hex, f"{request.step}, attempt {request.attempt}")
-        return {}
-
-    def check(after: Aftermath) -> None:
-        assert_processed(Process.objects.get())
-        assert set(ledger.count().values()) == {1}
-
-    def attempt() -> None:
-        crash_everywhere(begin, check, prepare=ledger.clear, points=["runner.run"])
-
-    guard = " AND (t.started_at IS NULL OR t.delivery = v.delivery)"
-    update = bulk_update.send_update
-
-    def unguarded(
-        table: str, columns: Any, rows: Any, assign: str, where: str, **options: Any
-    ) -> Any:
-        return update(table, columns, rows, assign, where.replace(guard, ""), **options)
-
-    toy.script["toy.alpha"] = toy.script["toy.beta"] = call
-    attempt()
-    monkeypatch.setattr(bulk_update, "send_update", unguarded)
-    with pytest.raises(AssertionError, match="messages come again"):
-        attempt()
-
-
 def test_a_verb_that_is_not_whole_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A verb that commits its change and its journal row apart is half done in between."""
 
@@ -204,16 +172,30 @@ def test_failures_are_counted_and_the_first_are_told_in_full(ledger: Ledger) -> 
     assert text.endswith("... and 3 more")
 
 
-def test_messages_come_again_or_are_lost(ledger: Ledger) -> None:
-    """A reply that is lost costs an attempt; one that comes again costs nothing."""
+def test_replies_die_with_their_process(ledger: Ledger) -> None:
+    """That costs an attempt each, whether messages come again or are lost."""
 
     def check(after: Aftermath) -> None:
         once(ledger)(after)
         if after.crash is not None and after.crash.point == "settle_replies.settle:before":
-            expired = Journal.objects.filter(event="expired").count()
-            assert expired == (not after.crash.redelivers)
+            assert Journal.objects.filter(event="expired").count() == 1
 
     crash_everywhere(begin, check, prepare=ledger.clear, points=["settle_replies.settle"])
+
+
+def test_messages_come_again_or_are_lost() -> None:
+    came: list[int] = []
+
+    def count(wire: Wire, clock: Clock) -> None:
+        came.append(len(wire.of("workers.toy")))
+        wire.take("workers.toy", [], "a queue")
+        with around("message"):
+            pass
+
+    crash_everywhere(lambda: None, lambda after: None, run=count)
+
+    # Lost after one crash and back after the next, for each of the two points.
+    assert came == [0, 1, 0, 1]
 
 
 def test_what_was_told_before_the_crash_is_told(ledger: Ledger) -> None:

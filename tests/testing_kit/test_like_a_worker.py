@@ -1,10 +1,13 @@
 """The kit looks as often as a worker does, for whatever nobody sends a message of."""
 
+import threading
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
 from tests.toyflow import agents as toy
+from workers import Call, find_step
 from workers.client.submission import submit
 from workers.models import Flow, Process
 from workers.supervisor import beat_schedule
@@ -76,3 +79,21 @@ def test_many_that_wait_for_a_rate_come_to_an_end(
         wire.run_until_settled(clock)
 
     assert set(Process.objects.values_list("state", flat=True)) == {"processed"}
+
+
+def test_calls_are_made_inside_the_test_s_own_transaction(wire: Wire) -> None:
+    """Without ``scripted``, too: else its rows outlive the test, and it sees none of the test's."""
+    seen: list[object] = []
+
+    def look(call: Call) -> dict[str, Any]:
+        step = find_step(call.key)
+        assert step is not None
+        seen.append((threading.current_thread(), call.process, step.process_id))
+        return {}
+
+    toy.script["toy.alpha"] = look
+    process = submit("toy_line", subject="Toy", input={})
+
+    wire.run_until_idle()
+
+    assert seen == [(threading.current_thread(), process.pk, process.pk)]

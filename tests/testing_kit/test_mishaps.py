@@ -7,7 +7,7 @@ import pytest
 from workers import scheduler
 from workers.client.submission import submit
 from workers.exceptions import BrokerRefused
-from workers.models import Journal, Process
+from workers.models import Process
 from workers.testing import (
     Clock,
     Wire,
@@ -24,6 +24,7 @@ from workers.testing import (
     takes_and_refuses,
     unreliable_wire,
 )
+from workers.testing.agent_processes import CALL, REPLY
 from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
@@ -77,7 +78,7 @@ def test_a_delayed_message_arrives_when_its_time_has_come(wire: Wire, clock: Clo
 
 
 def test_time_runs_on_until_what_is_delayed_has_arrived(wire: Wire, clock: Clock) -> None:
-    """The claim is sent again meanwhile; the late message finds it started."""
+    """A poll sends another wake-up meanwhile; the late one finds nothing due."""
     process = submit("toy_line", subject="Toy 1", input={})
 
     with scripted({}) as calls, broken_wire(wire, [delays(3600)]):
@@ -158,14 +159,38 @@ def test_probabilities_must_be_some(wire: Wire, odds: dict[str, float]) -> None:
         pass
 
 
-def test_a_request_that_was_taken_though_refused_is_run_once(wire: Wire, clock: Clock) -> None:
+def test_a_doubled_wake_up_takes_each_step_once(wire: Wire, clock: Clock) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
 
-    with scripted({}) as calls, broken_wire(wire, [takes_and_refuses]):
+    with scripted({}) as calls, broken_wire(wire, [doubles]):
         scheduler.advance()
-        assert len(wire.of(dispatch.RUN_BUNDLE)) == 1
+        assert on(wire) == [dispatch.TAKE] * 2
+        assert wire.deliver_all(dispatch.TAKE) == 2
+        assert on(wire) == [CALL]
         wire.run_until_settled(clock)
 
     assert_processed(process)
-    assert Journal.objects.filter(event="handed_back").count() == 1
+    assert [call.agent for call in calls] == ["toy.alpha", "toy.beta"]
+
+
+def test_what_a_process_holds_is_beyond_the_broker(wire: Wire, clock: Clock) -> None:
+    """Its calls are made once, and its answers may be handed over again."""
+    process = submit("toy_line", subject="Toy 1", input={})
+    scheduler.advance()
+
+    with scripted({}) as calls, broken_wire(wire, [doubles, refuses, doubles, takes_and_refuses]):
+        wire.deliver_all(dispatch.TAKE)
+        assert on(wire) == [CALL]
+        wire.deliver_all(CALL)
+        assert on(wire) == [REPLY]
+        wire.deliver_all(REPLY)
+        assert on(wire) == [CALL]
+        wire.is_down = True
+        wire.deliver_all(CALL)
+        assert on(wire) == [REPLY]
+        wire.is_down = False
+        wire.messages *= 2
+        wire.run_until_settled(clock)
+
+    assert_processed(process)
     assert [call.agent for call in calls] == ["toy.alpha", "toy.beta"]

@@ -6,23 +6,26 @@ import pytest
 from django.test import override_settings
 
 from tests.testing_kit.conftest import NOON
-from tests.toyflow import agents as toy
 from workers import scheduler, supervisor
 from workers.client import operations
 from workers.client.submission import submit
 from workers.exceptions import Permanent, Transient, Unavailable
 from workers.models import Flow, Journal, Process, Step
-from workers.scheduler import claiming
 from workers.testing import (
     Clock,
     Wire,
+    WorkerDied,
     always,
     assert_invariants,
     assert_processed,
+    broken_wire,
+    delays,
     dies,
+    drops,
+    passes,
     scripted,
-    wired,
 )
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 
@@ -41,14 +44,14 @@ def seconds(event: str) -> list[float]:
     return [(at - NOON).total_seconds() for at in instants]
 
 
-def test_names_that_are_no_text_arrive_as_from_a_broker(wire: Wire, clock: Clock) -> None:
+def test_result_arrives_as_from_a_broker(wire: Wire, clock: Clock) -> None:
     process = toy_line()
 
-    with scripted({"toy.alpha": [{7: (1, 2)}]}, otherwise={}):
+    with scripted({"toy.alpha": [{"n": (1, 2)}]}, otherwise={}):
         wire.run_until_settled(clock)
 
     assert_processed(process)
-    assert only(process, "one").result == {"7": [1, 2]}
+    assert only(process, "one").result == {"n": [1, 2]}
 
 
 def test_without_trouble_no_time_passes_but_a_last_poll(wire: Wire, clock: Clock) -> None:
@@ -113,16 +116,28 @@ def test_what_has_been_due_for_long_is_swept_before_anything_jumps(
     assert seconds("expired") == [60]
 
 
-def test_a_lost_message_is_sent_again(wire: Wire, clock: Clock) -> None:
+def test_a_lost_wake_up_is_made_up_for_by_a_poll(wire: Wire, clock: Clock) -> None:
     process = toy_line()
+
+    with broken_wire(wire, [drops, drops]):
+        wire.run_until_settled(clock)
+
+    assert_processed(process)
+    assert seconds("claimed") == [10, 10]
+    assert only(process, "one").attempt == 1
+
+
+def test_calls_that_died_with_their_process_expire(wire: Wire, clock: Clock) -> None:
+    process = toy_line()
+    supervisor.sweep()
     scheduler.advance()
+    wire.deliver_all(dispatch.TAKE)
     wire.drop_all()
 
     wire.run_until_settled(clock)
 
     assert_processed(process)
-    assert seconds("lost") == [15.001]
-    assert only(process, "one").attempt == 1
+    assert seconds("expired") == [31.001]
 
 
 def test_an_open_breaker_is_waited_for(wire: Wire, clock: Clock) -> None:
@@ -135,34 +150,6 @@ def test_an_open_breaker_is_waited_for(wire: Wire, clock: Clock) -> None:
 
     assert_processed(process)
     assert seconds("claimed") == [30, 30]
-
-
-def test_the_pause_after_a_refusal_is_waited_for(wire: Wire, clock: Clock) -> None:
-    process = toy_line()
-    wire.is_down = True
-    scheduler.advance()
-    wire.is_down = False
-
-    wire.run_until_settled(clock)
-
-    assert_processed(process)
-    assert (seconds("handed_back"), seconds("claimed")) == ([0], [0, 1.001, 1.001])
-
-
-def test_a_claim_that_was_lost_before_a_pause_does_not_stop_the_time(
-    wire: Wire, clock: Clock
-) -> None:
-    process = submit("toy_parallel", subject="Toy 1", input={})
-    scheduler.advance()
-    wire.drop_all()
-    clock.advance(seconds=20)
-    wire.is_down = True
-    scheduler.advance()
-    wire.is_down = False
-
-    wire.run_until_settled(clock)
-
-    assert_processed(process)
 
 
 def test_hours_pass_for_a_step_that_waits_long(wire: Wire, clock: Clock) -> None:
@@ -220,7 +207,7 @@ def test_run_that_never_settles_fails_and_names_its_wait_reason(wire: Wire, cloc
         wire.run_until_settled(clock, jumps=5)
 
     assert "after 5 jumps" in str(caught.value)
-    assert "claiming pauses" in str(caught.value)
+    assert "a step of agent toy.alpha is due; the next poll wakes" in str(caught.value)
     assert "The wire is down." in str(caught.value)
 
 
@@ -271,28 +258,42 @@ def test_moving_the_clock_alone_is_an_outage(wire: Wire, clock: Clock) -> None:
     assert only(process, "one").complete_by == NOON + timedelta(seconds=50)
 
 
-def test_a_wire_begins_without_the_pause_of_another(clock: Clock) -> None:
-    toy_line()
-    with wired() as wire:
-        wire.is_down = True
-        scheduler.advance()
-        assert claiming.pause.is_on()
-        with wired():
-            assert not claiming.pause.is_on()
-        assert claiming.pause.is_on()
-    assert not claiming.pause.is_on()
+def test_a_worker_that_died_over_a_message_has_it_delivered_again(wire: Wire) -> None:
+    runs: list[None] = []
 
+    def dies_at_first() -> None:
+        runs.append(None)
+        if len(runs) == 1:
+            raise WorkerDied
 
-def test_a_worker_that_died_has_its_message_delivered_again(wire: Wire, clock: Clock) -> None:
-    toy_line()
-    scheduler.advance()
+    wire.tasks["workers.toy"] = dies_at_first
+    wire.take("workers.toy", [], "a queue")
     (message,) = wire.messages
 
+    wire.deliver(message)
+    assert wire.messages == [message]
+    wire.deliver(message)
+
+    assert (wire.messages, len(runs)) == ([], 2)
+
+
+def test_a_process_that_died_in_a_call_does_not_come_back(wire: Wire, clock: Clock) -> None:
+    process = toy_line()
+
     with scripted({"toy.alpha": [dies]}) as calls:
-        wire.deliver(message)
-        assert wire.messages == [message]
-        wire.deliver(message)
+        wire.run_until_idle()
 
     assert wire.messages == []
     assert len(calls) == 1
-    assert toy.calls["toy.alpha"] == []
+    assert only(process, "one").state == "processing"
+
+
+def test_a_call_whose_time_has_passed_is_not_begun(wire: Wire, clock: Clock) -> None:
+    process = toy_line()
+    supervisor.sweep()
+
+    with scripted({}) as calls, broken_wire(wire, [passes, delays(32)]):
+        wire.run_until_settled(clock)
+
+    assert_processed(process)
+    assert [call.attempt for call in calls] == [2, 1]

@@ -29,6 +29,7 @@ from workers.testing import (
     runs_then_dies,
     scripted,
 )
+from workers.testing.agent_processes import CALL, REPLY
 from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
@@ -128,37 +129,32 @@ def test_a_local_agent_that_does_not_come_back_leaves_no_write(
     assert Group.objects.count() == 1
 
 
-def test_a_worker_dies_with_its_whole_bundle(wire: Wire, clock: Clock, settings: Any) -> None:
-    settings.SAS_BUNDLE_LIMIT = 3
+def test_a_process_dies_with_all_calls_that_it_holds(wire: Wire, clock: Clock) -> None:
     with scripted({"toy.alpha": [{}, dies]}) as calls:
-        processes = [submitted("toy_fallback") for _ in range(12)]
+        processes = [submitted("toy_fallback") for _ in range(3)]
         scheduler.advance()
-        assert [len(message.requests) for message in wire.messages] == [3, 3, 3, 3]
-        wire.deliver(wire.messages[0])
+        wire.deliver_all(dispatch.TAKE)
+        wire.deliver_all(CALL)
 
     assert len(calls) == 2
-    started = Step.objects.filter(process__in=processes, started_at__isnull=False)
-    assert started.count() == 3
-    wire.run_until_idle()
-    assert started.filter(state="processing").count() == 3
+    assert wire.messages == []
+    at_work = Step.objects.filter(process__in=processes, started_at__isnull=False)
+    assert at_work.filter(state="processing").count() == 3
 
 
-def test_the_calls_of_a_bundle_and_their_replies_are_in_its_order(
-    wire: Wire, clock: Clock, settings: Any
-) -> None:
+def test_calls_and_their_replies_are_in_the_order_of_the_claims(wire: Wire, clock: Clock) -> None:
     for _ in range(20):
         submitted("toy_fallback")
     scheduler.advance()
-    (bundle,) = wire.of(dispatch.RUN_BUNDLE)
+    wire.deliver_all(dispatch.TAKE)
+    (held,) = wire.of(CALL)
 
-    with scripted({}) as calls:
-        wire.deliver(bundle)
+    wire.deliver(held)
 
-    keys = [request["key"] for request in bundle.requests]
-    assert [call.key for call in calls] == keys
-    (replies,) = [message.body[0]["replies"] for message in wire.of(dispatch.SETTLE)]
-    steps = [request["step_id"] for request in bundle.requests]
-    assert [reply["step_id"] for reply in replies] == steps
+    assert toy.calls["toy.alpha"] == [request["key"] for request in held.requests]
+    (answered,) = wire.of(REPLY)
+    steps = [request["step_id"] for request in held.requests]
+    assert [reply.step_id for reply in answered.replies] == steps
 
 
 def test_the_same_for_good(wire: Wire, clock: Clock) -> None:
@@ -237,7 +233,7 @@ def test_a_probe_no_list_says_anything_about_reaches_a_service_only_with_real_ag
 def test_a_deferral_leaves_the_step_to_an_answer(wire: Wire, clock: Clock) -> None:
     process = submitted("toy_answered")
 
-    with scripted({"toy.alpha": [Deferred(600)]}, otherwise={}):
+    with scripted({"toy.alpha": [Deferred(600, question="Paid?")]}, otherwise={}):
         wire.run_until_idle()
         assert step(process, "ask").deferral is not None
         callbacks.complete_step(process.pk, "ask", {"yes": True}, actor="operator:ann")

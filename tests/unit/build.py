@@ -19,7 +19,6 @@ def a_step(name: str = "one", state: str = "processing", **columns: Any) -> Step
         step.claim_id = uuid4()
         step.locked_by = "agent@test"
         step.claimed_at = NOW - timedelta(seconds=2)
-        step.dispatch_by = NOW + timedelta(seconds=13)
         step.started_at = NOW - timedelta(seconds=1)
         step.complete_by = NOW + timedelta(seconds=29)
         step.may_have_effect = True

@@ -2,7 +2,9 @@
 
 import os
 import threading
+import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -76,7 +78,8 @@ def test_a_process_marks_its_file_again_and_makes_it_anew(
     def start(thread: threading.Thread) -> None:
         started.append(thread)
 
-    monkeypatch.setattr(alive.time, "sleep", sleep)
+    # Threads of other tests sleep on.
+    monkeypatch.setattr(alive, "time", Mock(wraps=time, sleep=sleep))
     monkeypatch.setattr(threading.Thread, "start", start)
     alive.keep("worker")
 

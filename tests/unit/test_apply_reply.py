@@ -26,8 +26,14 @@ def a_reply(step: StepRow, fault: FaultRecord | None = None, **other: Any) -> Re
     return Reply(**{**values, **other})
 
 
-def a_fault(kind: str, **other: Any) -> FaultRecord:
-    return FaultRecord(kind, "x", "it said no", **other)
+def a_fault(kind: str, code: str = "x", **other: Any) -> FaultRecord:
+    return FaultRecord(kind, code, "it said no", **other)
+
+
+def _claimed(step: StepRow) -> None:
+    """Give a step that was parked its next claim."""
+    step.state, step.claim_id = "processing", uuid4()
+    step.claimed_at = step.started_at = NOW
 
 
 def test_a_result_settles_its_step_and_ends_the_claim() -> None:
@@ -109,6 +115,52 @@ def test_unavailable_counts_no_failure() -> None:
     assert step.not_before is not None
     assert step.not_before >= NOW + timedelta(seconds=120)
     assert locked.alerts == []
+
+
+@pytest.mark.parametrize("code", ["credentials_refused", "address_wrong"])
+@pytest.mark.parametrize("on_failure", ["error", "compensate", "ask"])
+def test_step_refused_alone_goes_to_an_operator_at_its_threshold(
+    code: str, on_failure: str
+) -> None:
+    step = a_step(failure_threshold=3, on_failure=on_failure)
+    states = []
+    # The first refusal may be the first of an outage, whatever came before it.
+    for others_pass in (True, False, True, False, True):
+        _claimed(step)
+        locked = a_process(step)
+        reply = a_reply(step, a_fault("unavailable", code=code))
+        apply_reply.apply_reply(locked, reply, "scheduler", others_pass=others_pass)
+        states.append(step.state)
+
+    assert states == ["pending"] * 4 + ["error"]
+    assert step.failure_count == 0
+    assert locked.process.state == "error"
+    assert [alert.code for alert in locked.alerts] == ["process_error"]
+
+
+def test_step_refused_with_all_others_waits_for_as_long_as_it_takes() -> None:
+    step = a_step(failure_threshold=1, on_failure="compensate")
+    for _ in range(50):
+        _claimed(step)
+        locked = a_process(step)
+        fault = a_fault("unavailable", code="credentials_refused")
+        apply_reply.apply_reply(locked, a_reply(step, fault), "scheduler")
+
+    assert (step.state, step.failure_count, locked.alerts) == ("pending", 0, [])
+
+
+def test_doubt_of_a_step_that_was_refused_with_all_others_undoes_nothing() -> None:
+    step = a_step(on_failure="compensate", key_retention_seconds=60, key_used_at=NOW)
+    locked = a_process(step)
+    fault = a_fault("unavailable", code="credentials_refused")
+    apply_reply.apply_reply(locked, a_reply(step, fault), "scheduler")
+    locked.now = NOW + timedelta(days=2)
+
+    assert apply_reply.give_up_doubtful(locked, step, "scheduler")
+    apply_reply.carry_out_policies(locked, "scheduler")
+
+    assert (locked.process.state, step.fault and step.fault.code) == ("error", "key_expired")
+    assert [alert.code for alert in locked.alerts] == ["process_error"]
 
 
 def test_unavailable_leaves_an_earlier_doubt_standing() -> None:

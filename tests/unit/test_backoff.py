@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from workers.rules.backoff import Backoff, dispatch_allowance, is_exhausted
+from workers.rules.backoff import Backoff, is_exhausted
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,3 @@ def test_the_delay_is_spread_over_the_whole_range() -> None:
 @pytest.mark.parametrize(("failures", "exhausted"), [(0, False), (2, False), (3, True), (4, True)])
 def test_the_threshold_is_the_number_of_attempts(failures: int, exhausted: bool) -> None:
     assert is_exhausted(failures, 3) is exhausted
-
-
-@pytest.mark.parametrize(("lost", "seconds"), [(0, 15), (1, 30), (4, 240), (5, 300), (50, 300)])
-def test_the_dispatch_allowance_doubles_up_to_its_cap(lost: int, seconds: float) -> None:
-    assert dispatch_allowance(lost, 15, 300) == seconds

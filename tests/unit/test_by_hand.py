@@ -1,8 +1,11 @@
 """What a person did by hand a person undoes, on rows in memory."""
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
 
-from tests.unit.build import a_process, a_step
+from tests.unit.build import NOW, a_process, a_step
 from workers.exceptions import StateError
 from workers.rules import apply_reply, compensation, evidence, operator_commands, restart
 from workers.rules.evidence import Evidence
@@ -111,4 +114,80 @@ def test_what_a_service_did_is_undone_by_its_service() -> None:
     undo = with_undo(locked, step)
 
     assert plan.by_hand == ()
+    assert not apply_reply.give_up_doubtful(locked, undo, "scheduler")
+
+
+def forgotten(**columns: Any) -> tuple[LockedProcess, StepRow, StepRow]:
+    """Return an undo that is due, of a charge whose key was first used two hours ago."""
+    values = {
+        "undo": UNDO,
+        "attempt": 1,
+        "may_have_effect": True,
+        "is_in_doubt": True,
+        "key_retention_seconds": 3600,
+        "key_used_at": NOW - timedelta(hours=2),
+        "state": "error",
+        **columns,
+    }
+    step = a_step("pay", **values)
+    undo = a_step("refund", "pending", undoes_id=step.id)
+    locked = a_process(step, undo, state="compensating")
+    locked.process.outcome = "compensated"
+    return locked, step, undo
+
+
+@pytest.mark.parametrize("state", ["error", "cancelled", "skipped"])
+@pytest.mark.parametrize("is_in_doubt", [True, False])
+def test_undo_of_a_possible_effect_whose_key_is_forgotten_is_a_persons(
+    state: str, is_in_doubt: bool
+) -> None:
+    locked, _, undo = forgotten(state=state, is_in_doubt=is_in_doubt)
+
+    assert apply_reply.give_up_doubtful(locked, undo, "scheduler")
+
+    assert undo.fault is not None
+    assert (undo.state, undo.fault.code) == ("error", "key_expired")
+    assert [alert.code for alert in locked.alerts] == ["undo_stuck"]
+
+
+@pytest.mark.parametrize(
+    ("hours", "names"), [(2, ("pay",)), (0, ())], ids=["forgotten", "remembered"]
+)
+def test_previews_name_what_a_service_has_forgotten(hours: int, names: tuple[str, ...]) -> None:
+    locked, step, undo = forgotten(key_used_at=NOW - timedelta(hours=hours))
+    locked.steps.remove(undo)
+    locked.process.state, locked.process.outcome = "error", None
+
+    assert compensation.plan(locked).forgotten == names
+    assert restart.begin(locked, step.name, "operator:ann", "").undo.forgotten == names
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"key_used_at": NOW - timedelta(minutes=59)},
+        {"key_retention_seconds": None},
+        {"state": "processed", "is_in_doubt": False},
+        {"early": {"result": {"charge": "ch_late"}}},
+        {"effect": "queryable"},
+        {"may_have_effect": False, "is_in_doubt": False},
+    ],
+    ids=["remembered", "never forgotten", "certain", "known since", "can be asked", "none"],
+)
+def test_undo_that_finds_what_it_undoes_is_its_agents(columns: dict[str, Any]) -> None:
+    locked, _, undo = forgotten(**columns)
+
+    assert not apply_reply.give_up_doubtful(locked, undo, "scheduler")
+
+
+def test_forgotten_effect_is_undone_once_a_person_says_that_nothing_happened() -> None:
+    locked, step, undo = forgotten()
+    apply_reply.give_up_doubtful(locked, undo, "scheduler")
+    locked.process.state = "error"
+
+    with pytest.raises(StateError, match="Nobody knows whether refund happened"):
+        operator_commands.resubmit(locked, "operator:ann", "")
+    operator_commands.resubmit(locked, "operator:ann", "", nothing_happened=True)
+
+    assert (undo.state, evidence.is_none(step)) == ("pending", True)
     assert not apply_reply.give_up_doubtful(locked, undo, "scheduler")

@@ -11,7 +11,7 @@ import pytest
 from workers.agent import call_pool
 from workers.agent.call_pool import Calls, Work
 from workers.definitions.agent import Agent, Call, Deadline, LocalAgent
-from workers.protocol.messages import Bundle, Reply, Request
+from workers.protocol.messages import Reply, Request
 
 
 class Slow(Agent):
@@ -39,7 +39,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 def work(agent: Agent, deadline: Deadline | None = None) -> Work:
     request = Request(1, uuid4(), 1, "toy", "Toy", "key", {})
-    return Work(agent, request, deadline or Deadline(60), Bundle(agent.name, 60, (request,)))
+    return Work(agent, request, deadline or Deadline(60))
 
 
 def calls(pool: ThreadPoolExecutor, call: Callable[[Work], Reply | None]) -> Calls:

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from tests.unit.build import a_process, a_step
+from workers.desk.admin import wording
 from workers.exceptions import StateError
+from workers.models import Journal
 from workers.rules import compensation
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
@@ -70,14 +72,13 @@ def test_a_plan_changes_nothing() -> None:
 
 def test_compensation_begins_by_cancelling_every_step_not_running() -> None:
     waiting, queued, busy = a_step("w", "waiting"), a_step("q", "pending"), a_step("b")
-    unstarted = a_step("u", started_at=None, complete_by=None)
     deferred = a_step("d", deferral={"seconds": 60})
-    locked = a_process(waiting, queued, busy, unstarted, deferred)
+    locked = a_process(waiting, queued, busy, deferred)
 
     compensation.begin(locked, "cancelled", "ann", "changed her mind")
 
-    states = [step.state for step in (waiting, queued, unstarted, deferred, busy)]
-    assert states == [*["cancelled"] * 4, "processing"]
+    states = [step.state for step in (waiting, queued, deferred, busy)]
+    assert states == [*["cancelled"] * 3, "processing"]
     assert (locked.process.state, locked.process.outcome) == ("compensating", "cancelled")
     assert locked.entries[-1].detail["reason"] == "changed her mind"
 
@@ -161,3 +162,35 @@ def test_a_process_ends_once_its_way_back_is_over(undo_states: list[str], ends: 
     compensation.finish(locked, "scheduler")
 
     assert locked.process.state == ends
+
+
+@pytest.mark.parametrize(
+    ("result", "is_nothing"),
+    [
+        ({"refund": None}, True),
+        ({"released": 0}, True),
+        ({"undone": False}, True),
+        ({"refund": "re_1"}, False),
+        ({"carrier": "courier", "cancelled": "ca_1"}, False),
+        # By hand, or of an agent without a result: nothing is said.
+        ({}, False),
+        (None, False),
+    ],
+)
+def test_undo_that_found_nothing_is_journalled_as_such(
+    result: dict[str, Any] | None, is_nothing: bool
+) -> None:
+    """The money of a charge in doubt did not come back where nothing was found to refund."""
+    step = done("charge")
+    undo = undo_of(step, state="processed")
+    undo.result = result
+    locked = on_its_way_back(step, undo)
+
+    compensation.undone(locked, undo, "scheduler")
+
+    (entry,) = locked.entries
+    assert (entry.event, entry.detail["by"]) == ("compensated", "undo_charge")
+    assert entry.detail.get("found_nothing", False) == is_nothing
+    row = Journal(event=entry.event, actor=entry.actor, detail=entry.detail, step_id=1)
+    words = "Its undo found nothing to undo" if is_nothing else "Its effect was undone"
+    assert wording.of_row(row) == words

@@ -158,3 +158,27 @@ def test_a_queryable_agent_that_cannot_be_asked_fails_the_check(
     errors = check_definitions(None)
     assert [error.id for error in errors] == ["workers.E011"]
     assert "toy.asker" in errors[0].msg
+
+
+def test_what_kubernetes_sets_for_a_service_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Service called ``sas`` stopped every pod that started after it was made."""
+    for name, value in {
+        "SAS_PORT": "tcp://10.0.0.1:80",
+        "SAS_PORT_80_TCP": "tcp://10.0.0.1:80",
+        "SAS_PORT_80_TCP_PROTO": "tcp",
+        "SAS_PORT_80_TCP_PORT": "80",
+        "SAS_PORT_80_TCP_ADDR": "10.0.0.1",
+        "SAS_SERVICE_HOST": "10.0.0.1",
+        "SAS_SERVICE_PORT": "80",
+        "SAS_SERVICE_PORT_HTTP": "80",
+        "SAS_WEB_PORT_53_UDP_ADDR": "10.0.0.1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert check_settings(None) == []
+
+    monkeypatch.setenv("SAS_EXPORT", "on")
+    monkeypatch.setenv("SAS_REPORT", "tcp")
+    assert [error.msg for error in check_settings(None)] == [
+        "There is no setting SAS_EXPORT.",
+        "There is no setting SAS_REPORT.",
+    ]

@@ -12,9 +12,10 @@ from workers.definitions.agent import Agent, Call, LocalAgent
 from workers.exceptions import Fault, Permanent, Refused, Transient, Unavailable
 from workers.http import fault_of_status
 from workers.protocol.faults import FaultRecord
-from workers.rules import apply_reply, compensation, evidence
+from workers.rules import apply_reply, compensation, evidence, fall_back, operator_commands
 from workers.rules.evidence import Evidence
 from workers.rules.rows import StepRow
+from workers.states import SETTLED_STEP_STATES
 
 UNDO = {"name": "undo", "agent": "toy.undo"}
 HOUR_AGO = NOW - timedelta(hours=1)
@@ -181,7 +182,7 @@ def test_what_is_done_may_have_been_undone(columns: dict[str, Any], known: Evide
     assert evidence.may_be_undone(step, NOW)
 
     assert step == expected
-    assert (evidence.of(step), evidence.is_perhaps_undone(step)) == (known, True)
+    assert (evidence.of(step), evidence.is_unknown_at_end(step)) == (known, True)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +204,6 @@ def test_what_is_not_done_or_has_no_undo_was_not_undone(
     assert not evidence.may_be_undone(step, NOW)
 
     assert repr(step) == before
-    assert not evidence.is_perhaps_undone(step)
 
 
 def test_a_process_that_ends_on_what_may_be_undone_tells_an_operator() -> None:
@@ -220,6 +220,54 @@ def test_a_process_that_ends_on_what_may_be_undone_tells_an_operator() -> None:
     assert locked.process.state == "processed"
 
 
+_POSSIBLE = {"may_have_effect": True, "is_in_doubt": True}
+_FAILED = {"is_optional": True, "fault": a_fault("transient")}
+
+
+@pytest.mark.parametrize("outcome", ["processed", "compensated", "cancelled"])
+@pytest.mark.parametrize(
+    ("state", "columns", "is_told"),
+    [
+        ("skipped", _POSSIBLE, True),
+        ("skipped", {"may_have_effect": True}, True),
+        ("skipped", {}, False),
+        ("skipped", _POSSIBLE | _FAILED, False),
+        ("processed", _POSSIBLE | {"is_by_hand": True}, True),
+        ("processed", {"may_have_effect": True, "is_by_hand": True}, False),
+        ("processed", {"may_have_effect": True}, False),
+        ("cancelled", {"may_have_effect": True}, True),
+        ("error", _POSSIBLE, True),
+        ("error", {}, False),
+        ("compensated", {}, False),
+    ],
+)
+def test_process_that_ends_on_what_nobody_knows_says_so(
+    outcome: str, state: str, columns: dict[str, Any], is_told: bool
+) -> None:
+    if outcome == "processed" and state not in SETTLED_STEP_STATES:
+        # Such a process does not end as processed.
+        outcome = "cancelled"
+    locked = a_process(a_step("a", "processed", **DONE), a_step("b", state, **columns))
+    if outcome != "processed":
+        locked.process.state, locked.process.outcome = "compensating", outcome
+
+    apply_reply.finish(locked, "scheduler")
+
+    assert locked.process.state == outcome
+    assert [alert.params["steps"] for alert in locked.alerts] == ["b"] * is_told
+
+
+@pytest.mark.parametrize("is_optional", [True, False])
+def test_process_that_ends_on_what_a_person_skipped_in_doubt_says_so(is_optional: bool) -> None:
+    step = a_step("b", "pending", **_POSSIBLE, fault=a_fault("transient"), is_optional=is_optional)
+    locked = a_process(step)
+    operator_commands.skip(locked, "b", "operator:ann", "")
+
+    apply_reply.finish(locked, "scheduler")
+
+    assert [alert.code for alert in locked.alerts] == ["ended_in_doubt"]
+
+
 def test_it_is_told_as_the_process_ends_and_not_before() -> None:
     step = a_step("a", "processed", **DONE)
     evidence.may_be_undone(step, NOW)
@@ -230,12 +278,41 @@ def test_it_is_told_as_the_process_ends_and_not_before() -> None:
     assert (locked.alerts, locked.process.state) == ([], "processing")
 
 
-def test_what_was_done_anew_is_certain_and_told_to_nobody() -> None:
-    step = a_step("a", fault=evidence.MAY_BE_UNDONE.noted(NOW), is_in_doubt=True, undo=UNDO)
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_answer_to_a_step_that_was_open_at_a_restore_is_in_doubt_until_the_end(
+    is_marked: bool,
+) -> None:
+    step = a_step("a", undo=UNDO, may_have_effect=True)
+    if is_marked:
+        evidence.lost_what_followed(step)
+        evidence.may_have_run(step, NOW)
     locked = a_process(step)
 
     apply_reply.apply_reply(locked, a_reply(step), "scheduler")
     apply_reply.finish(locked, "scheduler")
 
-    assert (evidence.of(step), step.fault) == (Evidence.CERTAIN, None)
-    assert (locked.alerts, locked.process.state) == ([], "processed")
+    known = Evidence.POSSIBLE if is_marked else Evidence.CERTAIN
+    assert (evidence.of(step), evidence.is_unknown_at_end(step)) == (known, is_marked)
+    assert [alert.code for alert in locked.alerts] == ["ended_in_doubt"] * is_marked
+
+
+def test_mark_of_a_restore_outlives_faults_fall_back_and_beginning_again() -> None:
+    step = a_step("a", undo=UNDO, fallbacks=[{"agent": "b", "undo_agent": "b.undo"}])
+    evidence.lost_what_followed(step)
+    locked = a_process(step)
+    apply_reply.apply_fault(locked, step, a_fault("unavailable"), "scheduler", None)
+    fall_back.take_next(locked, step)
+    step.state, step.may_have_effect = "processing", True
+
+    apply_reply.apply_result(locked, step, {}, "scheduler")
+
+    assert evidence.is_unknown_at_end(step)
+
+
+def test_what_a_person_did_after_a_restore_was_not_undone() -> None:
+    step = a_step("a", undo=UNDO, is_by_hand=True, may_have_effect=True)
+    evidence.lost_what_followed(step)
+
+    apply_reply.apply_result(a_process(step), step, {}, "operator:ann")
+
+    assert (evidence.of(step), step.fault) == (Evidence.BY_HAND, None)

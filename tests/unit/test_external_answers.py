@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from tests.unit.build import a_process, a_step
 from tests.unit.test_apply_reply import a_fault, a_reply
@@ -120,8 +121,11 @@ def test_an_answer_outlives_an_attempt_that_is_made_again() -> None:
         ("processing", {}),
         ("pending", {"attempt": 1, "may_have_effect": True, "is_in_doubt": True}),
         ("error", {"attempt": 3, "may_have_effect": True, "is_in_doubt": True}),
+        ("processing", {"deferral": {"question": "", "permission": ""}}),
+        ("processing", {"deferral": {"question": ""}, "undoes_id": 7}),
+        ("error", {"attempt": 3, "fault": overdue_answers.UNANSWERED}),
     ],
-    ids=["at work", "to be tried again", "in error"],
+    ids=["at work", "to be tried again", "in error", "deferred", "deferred undo", "unanswered"],
 )
 @pytest.mark.parametrize("body", [RESULT, DECLINED])
 def test_answer_by_person_changes_nothing_on_step_that_never_asked(
@@ -139,14 +143,19 @@ def test_answer_by_person_changes_nothing_on_step_that_never_asked(
     assert (repr(step), locked.entries, locked.step_origins) == (before, [], {})
 
 
+def _unanswered(permission: str) -> FaultRecord:
+    return structs.replace(overdue_answers.UNANSWERED, permission=permission)
+
+
 @pytest.mark.parametrize(
     ("state", "columns", "outcome"),
     [
         ("waiting", {}, Outcome.KEPT),
         ("pending", {}, Outcome.KEPT),
-        ("processing", {"deferral": {"seconds": 60}}, Outcome.ACCEPTED),
+        ("processing", {"deferral": {"question": "Paid?"}}, Outcome.ACCEPTED),
+        ("processing", {"deferral": {"permission": "shop.approve"}}, Outcome.ACCEPTED),
         ("processing", {"early": RESULT}, Outcome.REPEATED),
-        ("error", {"attempt": 3, "fault": overdue_answers.UNANSWERED}, Outcome.ACCEPTED),
+        ("error", {"attempt": 3, "fault": _unanswered("shop.approve")}, Outcome.ACCEPTED),
     ],
 )
 def test_a_person_answers_what_asks_or_may_ask(
@@ -155,6 +164,26 @@ def test_a_person_answers_what_asks_or_may_ask(
     step = a_step("a", state, **columns)
 
     assert answer(a_process(step), step, RESULT, "operator:ann") == outcome
+
+
+@pytest.mark.parametrize("body", [RESULT, DECLINED])
+@pytest.mark.parametrize("question", ["", "Paid?"])
+def test_early_answer_by_person_counts_only_if_the_step_asks_somebody(
+    body: dict[str, Any], question: str
+) -> None:
+    step = a_step("a", "waiting")
+    locked = a_process(step)
+    answer(locked, step, body, "operator:ann")
+    assert external_answers.is_same(step, body)
+    step.state, step.attempt = "processing", 1
+
+    deferral = {"seconds": 60, "question": question}
+    assert apply_reply.apply_reply(locked, a_reply(step, result=None, deferral=deferral), "x")
+
+    assert step.is_deferred is not bool(question)
+    assert step.early is None
+    dropped = [entry.detail["answer"] for entry in locked.entries if entry.event == "nobody_asked"]
+    assert dropped == ([] if question else [body])
 
 
 def test_a_fault_of_an_attempt_that_is_over_is_not_kept() -> None:

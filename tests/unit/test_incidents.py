@@ -119,7 +119,6 @@ def test_an_alert_of_a_version_before_is_told_by_its_message() -> None:
     ("code", "cause", "about"),
     [
         ("breaker_open", "breaker_open:agent:payment.charge", "payment.charge"),
-        ("claims_unstarted", "unstarted:agent:payment.charge", "payment.charge"),
         ("unknown_definition", "unknown_definition:workflow:race:2", "workflow:race:2"),
         ("unknown_definition", "unknown_definition:agent:x.y", "x.y"),
         ("sink_undeliverable", "sink_undeliverable:client:acme:0f3a", "client:acme"),

@@ -168,7 +168,6 @@ def test_instants_need_time_zones() -> None:
     [
         ("SAS_BACKOFF_BASE_SECONDS", 301),
         ("SAS_REPORT_BACKOFF_CAP_SECONDS", 9),
-        ("SAS_DISPATCH_ALLOWANCE_SECONDS", 301),
         ("SAS_SWEEP_SECONDS", 16),
         ("SAS_BREAKER_ALERT_SECONDS", 29),
     ],

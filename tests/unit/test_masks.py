@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from workers.rules import masks
-from workers.rules.masks import WHOLE, Mask
+from workers.rules.masks import WHOLE, Eraser, Mask
 
 NAME, MAIL, ADDRESS = "Zelda Quuxmore", "zelda.quuxmore@example.org", "77 Hidden Lane\nNowhereville"
 CUSTOMER = {"name": NAME, "email": MAIL, "address": ADDRESS}
@@ -64,6 +64,11 @@ def test_text_that_repeats_personal_input_is_masked() -> None:
 
 def test_a_mail_is_masked_wherever_it_stands() -> None:
     assert Mask().text("to bob@shop.example, please") == "to b***@shop.example, please"
+
+
+@pytest.mark.parametrize("mail", ["o'brien@shop.example", "o#1&2@shop.example"])
+def test_mail_with_signs_is_masked_whole(mail: str) -> None:
+    assert Mask().text(f"to '{mail}'") == "to 'o***@shop.example'"
 
 
 @pytest.mark.parametrize("document", [None, 5, True, "text", [], {}, [[{"a": None}]]])
@@ -143,3 +148,34 @@ def test_what_is_no_name_has_no_parts(value: str, text: str) -> None:
 
 def test_one_east_asian_character_is_no_word_to_look_for() -> None:
     assert Mask(["name"], [{"name": "王"}]).text("国王的订单") == "国王的订单"
+
+
+@pytest.mark.parametrize("line", ["2026", "18.50", "7", "1110,00", "Payment", "permanent", "ann"])
+@pytest.mark.parametrize("kind", [Mask, Eraser])
+@pytest.mark.parametrize("path", ["customer", "step", WHOLE])
+def test_what_the_engine_wrote_stays_whatever_a_person_is_called(
+    line: str, kind: type[Mask], path: str
+) -> None:
+    record = {
+        "step": "payment",
+        "agent": "payment.charge",
+        "locked_by": "ann@host-7",
+        "asked_by": "operator:ann",
+        "claimed_at": "2026-11-29T23:35:02.000007+00:00",
+        "amount": "1110.00",
+        "fault": {"kind": "permanent", "code": "payment", "at": "2026-11-29T23:35:02+00:00"},
+        "answer": {"fault": {"kind": "permanent"}},
+        "undo": ["payment"],
+    }
+    mask = kind([path], [{"customer": {"address": line}, "step": line}])
+    assert mask.record(record) == record
+
+
+@pytest.mark.parametrize("number", ["2026", "18.50", "1110,00"])
+def test_short_number_or_amount_is_hidden_at_its_own_path_only(number: str) -> None:
+    eraser = Eraser(["customer"], [{"customer": {"address": f"1 Road\n{number}"}}])
+    document = {"price": number, "customer": {"address": number}, "at": f"{number}-11-29T23:35"}
+    assert eraser.value(document) == {**document, "customer": {"address": "***"}}
+    # A longer one is somebody's: a telephone number, a postcode of seven digits.
+    longer = Eraser(["phone"], [{"phone": "0155501999"}])
+    assert longer.text("call 0155501999") == "call ***"

@@ -91,6 +91,18 @@ def test_an_input_that_is_no_object_is_refused(document: Any) -> None:
         check(wanted(input=document))
 
 
+@pytest.mark.parametrize(
+    ("process", "says"),
+    [
+        (wanted(deadline_at=60), "deadline_at must be a datetime with a time zone, got 60."),
+        (wanted(told="http://x"), "sinks must be a sequence of NewSink, got 'h' in it."),
+    ],
+)
+def test_a_value_of_another_type_is_refused(process: NewProcess, says: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(says)):
+        check(process)
+
+
 @pytest.mark.parametrize("priority", ["high", None, 1.5])
 def test_a_priority_that_is_no_whole_number_is_refused(priority: Any) -> None:
     with pytest.raises(TypeError, match="priority must be a whole number, got"):

@@ -39,7 +39,6 @@ def test_what_waits_for_a_person_says_so(flows: dict[str, AgentFlow] | None) -> 
 
 
 def test_what_goes_on_by_itself_says_how() -> None:
-    assert next_act("claims_unstarted", {"about": "a"}, {}, NOW) == "the same claims are sent again"
     closed = {"a": AgentFlow(1, breaker=Breaker(forced="closed"))}
     assert next_act("process_compensating", {"agent": "a"}, closed, NOW) == (
         "what was done is being undone"

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from random import Random
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -44,23 +45,33 @@ def test_a_move_that_is_not_legal_changes_nothing(after: str) -> None:
     with pytest.raises(StateError, match=f"Step a is cancelled and cannot become {after}"):
         locked.move(step, after, "moved", "ann")
     with pytest.raises(StateError, match="cannot be claimed"):
-        locked.claim(step, "scheduler", 15)
+        locked.claim(step, "agent@test", uuid4())
     with pytest.raises(StateError, match="Process 1 is processing and cannot become pending"):
         locked.move_process("pending", "moved", "ann")
     assert (step.state, locked.entries, locked.step_origins) == ("cancelled", [], {})
 
 
-def test_a_claim_begins_the_process_and_leaves_the_clock_alone() -> None:
-    step = a_step("a", "pending", not_before=NOW - timedelta(seconds=7), began_at=NOW)
-    locked = a_process(step, state="pending")
-    locked.claim(step, "scheduler", 15)
+def test_a_claim_begins_the_process_and_starts_the_step() -> None:
+    due = NOW - timedelta(seconds=7)
+    step = a_step("a", "pending", not_before=due, began_at=NOW, timeout_seconds=40)
+    locked, delivery = a_process(step, state="pending"), uuid4()
+    locked.claim(step, "agent@test", delivery)
 
-    assert (step.state, step.attempt, step.locked_by) == ("processing", 1, "scheduler")
-    assert (step.started_at, step.dispatch_by) == (None, NOW + timedelta(seconds=15))
+    assert (step.state, step.attempt, step.is_at_work) == ("processing", 1, True)
+    assert (step.locked_by, step.delivery) == ("agent@test", delivery)
+    assert (step.started_at, step.complete_by) == (NOW, NOW + timedelta(seconds=40))
+    assert step.may_have_effect
     # Waiting for room takes nothing of its time.
     assert step.began_at == NOW + timedelta(seconds=7)
     assert (locked.process.state, locked.process.started_at) == ("processing", NOW)
     assert [entry.event for entry in locked.entries] == ["started", "claimed"]
+
+
+def test_the_first_claim_begins_the_time_of_a_step() -> None:
+    step = a_step("a", "pending")
+    a_process(step).claim(step, "agent@test", uuid4())
+
+    assert step.began_at == NOW
 
 
 def test_a_released_claim_is_pending_again_unless_its_process_compensates() -> None:
@@ -113,7 +124,7 @@ def test_a_row_is_written_by_what_it_was_before_its_first_move() -> None:
     step = a_step("a")
     claim_id, locked = step.claim_id, a_process(step)
     locked.move(step, "pending", "handed_back", "agent")
-    locked.claim(step, "scheduler", 15)
+    locked.claim(step, "agent@test", uuid4())
     locked.move_process("error", "error", "scheduler")
     locked.move_process("processing", "resumed", "ann")
 

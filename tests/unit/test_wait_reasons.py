@@ -9,7 +9,7 @@ from tests.unit.build import NOW
 from workers.models import Process, Step
 from workers.rules.breaker import Breaker
 from workers.rules.rate_limit import Bucket
-from workers.rules.wait_reasons import AgentFlow, Duty, Facts, Note, obstacle, pending, sent
+from workers.rules.wait_reasons import AgentFlow, Duty, Facts, Note, obstacle, pending
 
 AGENT = "toy.alpha"
 SECOND = timedelta(seconds=1)
@@ -72,7 +72,7 @@ REASONS = [
         with_flow(bucket=Bucket(2, tokens=0.0, at=NOW)),
         "waits for its turn: agent toy.alpha takes 2 a second at most",
     ),
-    ({}, {}, Facts(), "waits for the Scheduler to claim it"),
+    ({}, {}, Facts(), "waits for an agent process to take it"),
 ]
 
 
@@ -106,11 +106,3 @@ def test_what_would_hold_up_a_step_is_said_ahead() -> None:
     assert obstacle(a_row(), a_process(), NOW, with_flow(in_flight=5)) == ""
     assert "breaker is open" in obstacle(a_row(), a_process(), NOW, with_flow(breaker=OPEN))
     assert "which is 0" in obstacle(a_row(), a_process(), NOW, with_flow(window=0))
-
-
-def test_unstarted_claim_states_time_since_request_was_sent() -> None:
-    row = a_row(claimed_at=NOW - 2 * SECOND, lost_count=0)
-    assert sent(row, NOW) == "was sent to agent toy.alpha 2 s ago"
-    assert "all are busy" in sent(row, NOW + 5 * SECOND)
-    row.lost_count = 2
-    assert sent(row, NOW).startswith("was sent to agent toy.alpha 3 times in 2 s")

@@ -32,6 +32,12 @@ def test_a_mistake_in_the_graph_is_named(steps: tuple[StepSpec, ...], said: str)
 OF_A_STEP = [
     ({"name": ""}, "A step: name must be text of 1 to 100 characters, got ''."),
     ({"name": "b" * 101}, "A step: name must be text of 1 to 100 characters, got '"),
+    ({"name": "a\nb"}, "A step: name must be text without control and invisible characters, got"),
+    (
+        {"agent": Undo},
+        "Step a: agent must be text of 1 to 100 characters, got <class 'workers.definitions."
+        "workflow.Undo'>. Give its name.",
+    ),
     ({"agent": None}, "Step a: agent must be text of 1 to 100 characters, got None."),
     ({"after": 3}, "Step a: after must be a name or a sequence of names, got 3."),
     ({"after": (1,)}, "Step a: after must be a name or a sequence of names, got (1,)."),
@@ -103,7 +109,11 @@ def test_on_failure_may_be_spelled_out() -> None:
         ({"name": ""}, "A workflow: name must be text of 1 to 100 characters, got ''."),
         ({"version": 0}, "Workflow w: version must be a whole number from 1 to 2147483647, got 0."),
         ({"version": "1"}, "Workflow w: version must be a whole number from 1 to"),
-        ({"steps": ["a"]}, "Workflow w version 1: steps must be a tuple of what step() returns"),
+        (
+            {"steps": [step("a", "x")]},
+            "Workflow w version 1: steps must be a tuple of what step() returns, got a list of "
+            "StepSpec. Write steps=(step(...), step(...)).",
+        ),
         (
             {"deadline_seconds": 0},
             "Workflow w version 1: deadline_seconds must be a whole number from 1 to",

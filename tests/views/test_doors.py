@@ -236,7 +236,7 @@ def test_a_webhook_answers_the_step_of_its_provider_once(
         ({"secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"}, 401),
         ({"raw": b"{"}, 400),
         ({"raw": b"[]"}, 422),
-        ({"raw": b'{"a": "' + b"x" * 65_536 + b'"}'}, 413),
+        ({"raw": b'{"a": "' + b"x" * 1_048_576 + b'"}'}, 413),
     ],
     ids=str,
 )

@@ -13,7 +13,7 @@ from time import monotonic
 from workers.conf import sas
 from workers.definitions.agent import Agent, Deadline
 from workers.definitions.effects import Effect
-from workers.protocol.messages import Bundle, Reply, Request
+from workers.protocol.messages import Reply, Request
 from workers.runtime.per_process import per_process
 from workers.runtime.soft_limit import block_soft_limit
 
@@ -35,8 +35,8 @@ class Work:
     agent: Agent
     request: Request
     deadline: Deadline
-    #: The message that brought it.
-    bundle: Bundle
+    #: It has been counted against its agent's rate.
+    is_rated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +136,22 @@ class Calls:
         if self._ended:
             self._gather()
         ended = [self._ended.popleft() for _ in range(len(self._ended))]
-        for _, outcome in ended:
-            if isinstance(outcome, BaseException):
+        raised = [pair for pair in ended if isinstance(pair[1], BaseException)]
+        for _, outcome in raised:
+            if isinstance(outcome, BaseException) and not isinstance(outcome, Exception):
+                # The end of the process: nothing comes after it.
                 raise outcome
-        return [
+        calls = [
             EndedCall(work, outcome)
             for work, outcome in ended
             if outcome is None or isinstance(outcome, Reply)
         ]
+        if raised and not calls:
+            assert isinstance(raised[0][1], BaseException)
+            raise raised[0][1]
+        # The others are handed over first.
+        self._ended.extendleft(reversed(raised))
+        return calls
 
     def give_up(self) -> None:
         """Start no more calls."""
@@ -225,8 +233,8 @@ def _note_pace(agent: str, seconds: float) -> None:
 
 def _depth(agent: Agent) -> int:
     """Return how many claims of an agent this process may hold."""
-    width = agent.side_by_side
-    if agent.is_local or agent.is_serial or agent.bundle_limit or agent.effect == Effect.UNSAFE:
+    width = agent.calls_at_once
+    if agent.is_serial or agent.bundle_limit or agent.effect == Effect.UNSAFE:
         return width
     pace = _paces().get(agent.name)
     if pace is None:

@@ -35,7 +35,7 @@ def on_failure(
     Records nothing while this worker shuts down: it then ends its children itself, and releases
     their claims.
     """
-    is_ours = getattr(sender, "name", None) in (dispatch.RUN_BUNDLE, dispatch.TAKE)
+    is_ours = getattr(sender, "name", None) == dispatch.TAKE
     is_ending: Any = state.should_terminate
     if not is_ours or not isinstance(exception, WorkerLostError) or is_ending:
         return None

@@ -1,7 +1,7 @@
 """Report that a worker is alive: its parent process tells the store and its own children.
 
-Schedulers read in the store how much work to send ahead; see ``store.live_workers``.  The children
-read in shared memory when to take no more; see ``runtime.worker_pulse``.
+The store says which worker may claim what; see ``store.live_workers``.  The children read in shared
+memory when to take no more; see ``runtime.worker_pulse``.
 """
 
 import logging
@@ -24,6 +24,9 @@ log = logging.getLogger(__name__)
 
 class Presence(bootsteps.StartStopStep):
     """A thread in the worker's parent process that reports every few seconds."""
+
+    #: A worker counts as live once its processes can take work.
+    requires = ("celery.worker.components:Pool",)
 
     def __init__(self, parent: Any, **kwargs: Any) -> None:
         self._stopped = threading.Event()

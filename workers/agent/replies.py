@@ -1,67 +1,56 @@
-"""Hand replies to the Scheduler: settle them here, send them, or file them on their rows."""
+"""Hand over replies: settle them here, or else file them on their rows for the Scheduler."""
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from time import sleep
 
 from django.db import InterfaceError, OperationalError, connection
 
-from workers import scheduler
-from workers.definitions.agent import Agent, Deadline
-from workers.definitions.effects import Effect
-from workers.exceptions import BrokerRefused
-from workers.protocol.messages import Reply, parcels
+from workers.exceptions import first_line
+from workers.protocol.messages import Reply
 from workers.runtime.soft_limit import soft_limit_masked
 from workers.runtime.worker_identity import me
 from workers.store.settle import filed_replies
 from workers.wire import dispatch
 
-#: Time between two tries to file a reply.
-FILE_AGAIN_SECONDS = 0.5
+#: Time between two tries to hand over a reply.
+AGAIN_SECONDS = 0.5
 
 log = logging.getLogger(__name__)
 
-#: Settles replies in this process; if it raises, they are sent.  Filed ones are read from rows.
+#: Settles replies in this process.  Filed ones are read from rows.
 SettleHere = Callable[[Sequence[Reply], bool], object]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A reply with its deadline."""
+def hand_over(answers: Sequence[Reply], settle_here: SettleHere) -> Sequence[Reply]:
+    """Hand over the replies of an agent; return those that the database did not take.
 
-    reply: Reply
-    deadline: Deadline
-
-
-def hand_over(
-    agent: Agent, answers: Sequence[Answer], settle_here: SettleHere | None = None
-) -> int:
-    """Hand over the replies of an agent; return how many of them count.
-
-    Files replies of calls that must not be repeated, and those that the broker refuses.  Without
-    ``settle_here``, sends the others to the Scheduler as messages.
+    Hand these over again until it has taken them or said that their claim no longer holds: no one
+    else knows them.
     """
     if not answers:
-        return 0
+        return ()
     with soft_limit_masked():
-        if agent.effect == Effect.UNSAFE:
+        try:
+            settle_here(answers, False)
+        except Exception:
+            log.warning("replies_filed", extra={"replies": len(answers)}, exc_info=True)
             return _file(answers, settle_here)
-        replies = [answer.reply for answer in answers]
-        if settle_here is not None and _settle(settle_here, replies):
-            return len(answers)
-        refused = answers[_dispatch(agent, replies) :]
-        return len(answers) - len(refused) + _file(refused, None)
+    return ()
 
 
-def settle_filed(step_ids: Sequence[int], settle_here: SettleHere | None) -> None:
+def hand_over_at_last(answers: Sequence[Reply], settle_here: SettleHere) -> None:
+    """Hand over the replies of an agent, again until all are taken: only the hard limit ends it."""
+    with soft_limit_masked():
+        while answers := hand_over(answers, settle_here):
+            sleep(AGAIN_SECONDS)
+
+
+def settle_filed(step_ids: Sequence[int], settle_here: SettleHere) -> None:
     """Settle replies filed on their steps: here, or else by waking the Scheduler."""
     if not step_ids:
         return
     with soft_limit_masked():
-        if settle_here is None:
-            dispatch.wake_scheduler()
-            return
         try:
             if filed := filed_replies.of(step_ids):
                 settle_here(filed, True)
@@ -70,51 +59,36 @@ def settle_filed(step_ids: Sequence[int], settle_here: SettleHere | None) -> Non
             dispatch.wake_scheduler()
 
 
-def settle_and_send(replies: Sequence[Reply], filed: bool) -> None:
-    """Settle replies here and send the steps that they make ready."""
-    scheduler.settle(replies, filed=filed)
-
-
-def _settle(settle_here: SettleHere, replies: list[Reply]) -> bool:
-    """Settle replies here.  False: the Scheduler has to; it finds already settled ones stale."""
-    try:
-        settle_here(replies, False)
-    except Exception:
-        log.warning("replies_left_to_scheduler", extra={"replies": len(replies)}, exc_info=True)
-        return False
-    return True
-
-
-def _dispatch(agent: Agent, replies: list[Reply]) -> int:
-    """Send replies as messages, in order; return how many of them the broker took."""
-    count = 0
-    try:
-        for part in parcels([reply.size for reply in replies]):
-            dispatch.send_replies(replies[part])
-            count = part.stop
-    except BrokerRefused as error:
-        log.warning("reply_refused", extra={"agent": agent.name, "reason": str(error)})
-    return count
-
-
-def _file(answers: Sequence[Answer], settle_here: SettleHere | None) -> int:
-    """File replies on their steps and settle them; return how many were in time."""
-    filed = [answer.reply.step_id for answer in answers if file(answer.reply, answer.deadline)]
+def _file(answers: Sequence[Reply], settle_here: SettleHere) -> Sequence[Reply]:
+    """File replies on their steps, one by one, and settle them; return those not filed."""
+    filed: list[int] = []
+    left: Sequence[Reply] = ()
+    for index, answer in enumerate(answers):
+        try:
+            if filed_replies.file(answer, me("agent")):
+                filed.append(answer.step_id)
+        except (OperationalError, InterfaceError) as error:
+            left = answers[index:]
+            _note_away(len(left), error)
+            break
     settle_filed(filed, settle_here)
-    return len(filed)
+    return left
 
 
-def file(reply: Reply, deadline: Deadline) -> bool:
-    """File a reply; retry until complete-by while the database is unavailable.
+def file(reply: Reply) -> bool:
+    """File a reply; retry until the database answers, also past complete-by.
 
-    False: its claim no longer holds.
+    The first sweep after an outage extends the deadlines that passed meanwhile, so only the
+    database can tell that a reply is late.  False: its claim no longer holds.
     """
     while True:
         try:
             return filed_replies.file(reply, me("agent"))
-        except (OperationalError, InterfaceError):
-            if deadline.is_past_complete_by():
-                raise
-            log.warning("filing_again", extra={"step_id": reply.step_id}, exc_info=True)
-            connection.close()
-            sleep(FILE_AGAIN_SECONDS)
+        except (OperationalError, InterfaceError) as error:
+            _note_away(1, error)
+            sleep(AGAIN_SECONDS)
+
+
+def _note_away(count: int, error: Exception) -> None:
+    log.warning("filing_again", extra={"replies": count, "reason": first_line(error)})
+    connection.close()

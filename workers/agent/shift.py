@@ -1,8 +1,10 @@
-"""A shift: the calls of one agent process from a message's first claims until it is idle again.
+"""A shift: the calls of one agent process, from a wake-up until it is idle again.
 
-While its calls wait, the process takes more work, as long as it has room: messages of its queue
-and, after settling replies, due steps, which it claims and starts in one write.  It ends after a
-while, so that other tasks of the process get their turn.
+Each round hands over the calls that have ended, and then takes due steps: it claims and starts, in
+one write, as many as its threads can begin.  So no answer waits for new work, and a long call keeps
+the process from taking no other.  A call that must have the process to itself waits until it is
+idle: then one process of a worker takes no other work for a while.  Beside queues of the
+application a shift ends after a while, so that other tasks of the process get their turn.
 
 Only the rows count: if the process dies, its claims expire, and settled replies stay settled.
 """
@@ -11,33 +13,29 @@ import logging
 import os
 import signal
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic, sleep
-from typing import Any
 
-import msgspec
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import InterfaceError, OperationalError
 
 from workers import scheduler
 from workers.agent import call_pool, replies, runner
 from workers.agent.call_pool import Calls, EndedCall, Work
-from workers.agent.replies import Answer
 from workers.definitions import registry
 from workers.definitions.agent import Agent, Deadline
-from workers.exceptions import BrokerRefused, MessageError, UnknownAgent, first_line
-from workers.protocol.messages import Bundle, Reply
+from workers.exceptions import first_line
+from workers.protocol.messages import Reply
 from workers.runtime import db_connections, worker_pulse
 from workers.runtime.soft_limit import soft_limit_after, soft_limit_masked
 from workers.runtime.worker_identity import me
-from workers.scheduler.passing_on import PASS_ON_SECONDS
-from workers.store import live_code
 from workers.store.claims import release
 from workers.store.claims.claim_steps import Claim, Room
-from workers.wire import bundle_dispatch, dispatch, queue_drain
+from workers.wire import dispatch, queue_drain
 
-#: How long a process takes more work if its worker serves only agents' queues.
-TAKING_SECONDS = dispatch.TAKING_SECONDS
+#: How long a process takes work if its worker serves only the engine's and agents' queues: calls
+#: that end within the soft limit of its task.
+TAKING_SECONDS = dispatch.TAKING_LIMIT_SECONDS
 #: The same if the worker serves other queues, whose messages wait for a process.
 BESIDE_OTHERS_SECONDS = 2.0
 #: The same if the process cannot see that its worker is ending.
@@ -45,43 +43,34 @@ UNTOLD_SECONDS = 1.0
 #: How often the processes of a worker look into their queue, all together.
 LOOK_SECONDS = 0.005
 LEAST_LOOK_SECONDS = 0.01
+#: How often a shift looks for messages of other roles, if its worker serves their queues.
+ROLES_SECONDS = 0.25
 #: Pause in taking work after the database or the broker was unavailable.
 PAUSE_SECONDS = 1.0
+#: The most wake-ups that one look into a queue takes: one taking of due steps answers them all.
+MOST_WAKE_UPS = 100
+#: Least time between two wake-ups for steps that this process has no room for.
+WAKE_OTHERS_SECONDS = 0.25
+#: Time for which a process takes nothing because a step needs it for itself, at least and at most
+#: (its calls have ended by then), and how long it then leaves that to others.
+CLOSING_SECONDS, MOST_CLOSING_SECONDS = 2.0, float(dispatch.LONGEST_TIMEOUT_SECONDS)
+CLOSED_SECONDS = 10.0
 #: How long a call may run past its complete-by before its process is killed.
 OVERSTAY_SECONDS = dispatch.HARD_LIMIT_MARGIN_SECONDS
 
 log = logging.getLogger(__name__)
 
+#: What runs the messages of the engine's other roles, by task.
+Roles = Mapping[str, Callable[[], object]]
 
-def run(bundle: Bundle) -> None:
-    """Run a message's claims, and more work that this process has room for meanwhile.
 
-    Raises the database's error if the message's claims could not be started: then none of them was
-    called, and the message may be delivered again.
+def take(queue: str, roles: Roles | None = None) -> None:
+    """Take due steps of a queue, and go on until this process is idle again.
+
+    ``roles`` are the tasks of the worker's other queues, run meanwhile: calls may be long.
     """
-    _run(bundle, takes=True)
-
-
-def perform(bundle: Bundle) -> int:
-    """Run only the claims of a bundle that still hold; return how many replied.
-
-    All replies are sent.  Raises the same as ``run``.
-    """
-    return _run(bundle, takes=False)
-
-
-def _run(bundle: Bundle, *, takes: bool) -> int:
-    agent = registry.agent(bundle.agent)
-    if agent.is_serial or agent.is_local:
-        return runner.perform_alone(bundle, replies.settle_and_send if takes else None)
-    shift = Shift(agent.queue, takes=takes, is_alone=bundle.is_alone)
-    shift.begin(bundle)
-    return shift.work()
-
-
-def take(queue: str) -> None:
-    """Claim due steps of a queue, and take more work that this process has room for meanwhile."""
-    shift = Shift(queue, takes=True)
+    shift = Shift(queue, roles)
+    shift.look_for_due()
     shift.take_due()
     shift.work()
 
@@ -89,211 +78,299 @@ def take(queue: str) -> None:
 class Shift:
     """The calls of one task; see the module."""
 
-    def __init__(self, queue: str, *, takes: bool, is_alone: bool = False) -> None:
-        self._queue, self._takes, self._is_alone = queue, takes, is_alone
+    def __init__(self, queue: str, roles: Roles | None = None) -> None:
+        self._queue, self._roles = queue, roles or {}
         self._calls = Calls(_make)
         self._pulse = worker_pulse.pulse
         self._began = monotonic()
         self._taking_seconds = self._how_long()
         self._look_at = self._began + self._look_seconds()
-        self._replied = 0
-        #: Time without a look into the queue, if it holds messages that only other workers know,
-        #: or broker or database do not answer.
-        self._rest_seconds = 0.0
-        #: A bundle that must run alone: it waits for this process's calls to end.
-        self._alone: Bundle | None = None
+        self._roles_at = self._wake_others_at = 0.0
+        #: No taking before this: broker or database do not answer.
+        self._rest_until = 0.0
+        #: Answers that the database did not take, and when to try them again.
+        self._kept: dict[Agent, list[Reply]] = {}
+        self._again_at = 0.0
+        #: Agents that may have due steps to take.
+        self._due: set[str] = set()
+        #: When a due step may get a token of its agent's rate; 0.0: none waits for one.
+        self._token_at = 0.0
+        #: Until when this process takes nothing until it is idle, because a due step needs it for
+        #: itself; and before when it does not try that again.
+        self._closes_until = self._closes_after = 0.0
+        #: Calls that have the process to themselves, one after the other.
+        self._alone: list[Work] = []
         #: Starts whose answer was lost, each with those of its steps that were called.
         self._unanswered: list[Room] = []
 
-    def work(self) -> int:
-        """Make the calls and take more, until all have ended; return how many replied."""
+    def work(self) -> None:
+        """Make the calls and take more, until all have ended."""
         try:
-            while self._calls.left and not self._calls.are_all_overdue():
+            while self._has_work() and not (self._calls.left and self._calls.are_all_overdue()):
                 self._go_on()
         except SoftTimeLimitExceeded:
             log.warning("soft_limit_reached", extra={"silent": self._calls.left})
+        for answers in self._kept.values():
+            replies.hand_over_at_last(answers, self._settle)
         if self._calls.left:
             self._outstay()
         self._release_unanswered()
-        if self._alone is not None:
-            # Celery's limit for this task is later.
-            with soft_limit_after(self._alone.timeout_seconds):
-                self._replied += _run(self._alone, takes=self._takes)
-        return self._replied
+        self._end()
 
     def _go_on(self) -> None:
-        calls = self._calls.take(self._seconds_to_wait())
-        if self._is_taking() and monotonic() >= self._look_at:
-            # Messages first, with the room that has just come free: due steps would always fill it.
-            self._take_messages()
-            self._look_at = monotonic() + max(self._look_seconds(), self._rest_seconds)
-            self._rest_seconds = 0.0
-        self._hand_over(calls)
-        if self._unanswered:
-            self._release_unanswered()
+        """Hand over what has ended, then take more: each once, so that neither waits for long."""
+        if self._alone:
+            self._call_alone(self._alone.pop(0))
+        self._hand_over(self._calls.take(self._seconds_to_wait()))
+        self._close()
+        self._release_unanswered()
+        self._take_messages()
+        if self._token_at and monotonic() >= self._token_at:
+            # Not to wait for it again: what is due stays so until a taking has room.
+            self._token_at = 0.0
+            self.look_for_due()
+        if self._due and monotonic() >= self._rest_until:
+            self.take_due()
+
+    def _has_work(self) -> bool:
+        return bool(self._alone or self._kept or self._calls.left)
 
     # Taking work
 
     def _how_long(self) -> float:
         if self._pulse is None:
             return UNTOLD_SECONDS
-        is_for_agents_alone = set(self._pulse.queues) <= registry.queues()
-        return TAKING_SECONDS if is_for_agents_alone else BESIDE_OTHERS_SECONDS
+        known = registry.queues() | dispatch.QUEUES
+        return TAKING_SECONDS if set(self._pulse.queues) <= known else BESIDE_OTHERS_SECONDS
 
     def _look_seconds(self) -> float:
         processes = self._pulse.processes if self._pulse else 1
         return max(LEAST_LOOK_SECONDS, LOOK_SECONDS * processes)
 
-    def _is_taking(self) -> bool:
-        """Say whether this process takes more work; for example, not while a lone bundle waits."""
+    def _is_on(self) -> bool:
+        """Say whether this process takes more work at all."""
         return (
-            self._takes
-            and self._alone is None
-            and not self._is_alone
-            and monotonic() - self._began < self._taking_seconds
+            monotonic() - self._began < self._taking_seconds
             and (self._pulse is None or self._pulse.is_beating())
             and not self._calls.has_overdue()
         )
 
+    def _seconds_left(self) -> float:
+        """Return the time until the soft limit of this task, by which each call must have ended."""
+        return dispatch.TAKING_LIMIT_SECONDS - (monotonic() - self._began)
+
     def _queues(self) -> list[str]:
-        return sorted(set(self._pulse.queues) & registry.queues()) if self._pulse else []
+        served = set(self._pulse.queues) & registry.queues() if self._pulse else set()
+        return sorted(served) or [self._queue]
+
+    def _agents(self) -> set[str]:
+        return registry.of_queues(self._queues())
 
     def _room(self) -> Room:
-        """Return the room for agents whose calls run concurrently."""
-        is_taking, queues = self._is_taking(), self._queues() or [self._queue]
+        is_idle = not self._has_work()
+        is_on = self._is_on() and not self._alone and (is_idle or not self._closes_until)
+        queues = self._queues()
 
         def calls(name: str) -> int:
-            agent = registry.agent(name) if is_taking and registry.has_agent(name) else None
-            if agent is None or agent.queue not in queues or not agent.takes_itself:
-                return 0
-            return self._calls.room(agent)
+            agent = registry.agent(name) if is_on and registry.has_agent(name) else None
+            return self._calls.room(agent) if agent and agent.queue in queues else 0
 
-        return Room(me("agent"), calls)
+        return Room(
+            me("agent"),
+            calls,
+            self._seconds_left(),
+            is_idle=is_idle,
+            is_for_one=is_idle and self._closes_until > 0.0,
+        )
 
-    def take_due(self, arguments: Sequence[Any] = ()) -> bool:
-        """Claim due steps and start them here, or send those for others.  False: takes no work."""
-        if not self._is_taking():
-            return False
+    def look_for_due(self) -> None:
+        """Have the next taking look for due steps of all agents that this process may call."""
+        self._due |= self._agents()
+
+    def take_due(self) -> None:
+        """Claim due steps, as many as this process can begin to call, and begin."""
         room, began = self._room(), monotonic()
+        if not any(map(room.left, self._due)):
+            # They stay due: whichever call ends makes room.
+            self._wake_others()
+            return
+        agents, self._due, self._token_at = self._due, set(), 0.0
         with soft_limit_masked():
-            claims = scheduler.take_due(registry.of_queues(self._queues() or [self._queue]), room)
-            self._begin_or_send(claims, room, began)
-        return True
+            claims = scheduler.take_due(agents, room)
+            try:
+                self._begin(claims, room, began)
+            except Exception:
+                # They are given back; calls that are under way go on.
+                log.exception("calls_not_begun", extra={"claims": len(claims)})
+            if not room.is_answered:
+                self._due |= agents
+                self._rest(PAUSE_SECONDS)
+        if room.rate_seconds is not None:
+            self._token_at = monotonic() + room.rate_seconds
+        if room.is_used_up or room.lone_seconds is not None:
+            self._wake_others()
+        if room.is_for_one and not claims:
+            self._closes_until = 0.0
+            self.look_for_due()
+            if room.lone_seconds is None:
+                # No step needs the process for itself any more.
+                self.take_due()
+            else:
+                # The next shift has more time.
+                self._taking_seconds = 0.0
+        elif room.lone_seconds is not None:
+            self._begin_to_close(min(max(CLOSING_SECONDS, room.lone_seconds), MOST_CLOSING_SECONDS))
+
+    # A call that has the process to itself
+
+    def _begin_to_close(self, seconds: float) -> None:
+        """Take nothing until this process is idle, unless another one of the worker does that."""
+        now = monotonic()
+        if self._closes_until or now < self._closes_after:
+            return
+        if self._pulse is None or self._pulse.close(seconds):
+            self._closes_until = now + seconds
+
+    def _close(self) -> None:
+        """Once idle, take the step; give up after a while, so that another process tries."""
+        if not self._closes_until:
+            return
+        if not self._has_work():
+            self.look_for_due()
+        elif monotonic() >= self._closes_until:
+            self._closes_until, self._closes_after = 0.0, monotonic() + CLOSED_SECONDS
+            self.look_for_due()
+
+    def _wake_others(self) -> None:
+        """Wake others for what this process leaves: rarely, but late rather than never."""
+        at = self._wake_others_at
+        self._wake(at)
+        if at <= monotonic():
+            self._wake_others_at = monotonic() + WAKE_OTHERS_SECONDS
+
+    def _wake(self, at: float) -> None:
+        """Wake processes of the queues, at an instant or now."""
+        seconds = at - monotonic()
+        for queue in self._queues():
+            if seconds > 0.0:
+                dispatch.wake_agents_after(queue, seconds)
+            else:
+                dispatch.wake_agents_later(queue)
+
+    def _rest(self, seconds: float) -> None:
+        """Take nothing for a while."""
+        self._rest_until = self._look_at = monotonic() + seconds
 
     def _take_messages(self) -> None:
-        accepts = {dispatch.RUN_BUNDLE: self._accept, dispatch.TAKE: self.take_due}
+        """Take the wake-ups of each queue, and now and then messages of other roles."""
+        if not self._is_on() or monotonic() < self._look_at:
+            return
+        self._look_at = monotonic() + self._look_seconds()
+        # A wake-up that this process cannot answer is for another one.
+        room = self._room()
+        has_room = any(map(room.left, self._agents()))
+        for queue in self._queues() if has_room else ():
+            began = monotonic()
+            is_woken = queue_drain.take_all(queue, dispatch.TAKE, MOST_WAKE_UPS)
+            if is_woken or is_woken is None:
+                self.look_for_due()
+            if is_woken is None:
+                # Answers of calls wait meanwhile: the longer a look takes, the rarer it is.
+                cost = monotonic() - began
+                self._look_at = monotonic() + max(PAUSE_SECONDS, 4 * cost)
+                return
+        if self._pulse is not None and self._roles and monotonic() >= self._roles_at:
+            self._roles_at = monotonic() + ROLES_SECONDS
+            for queue in sorted(set(self._pulse.queues) & dispatch.QUEUES):
+                if name := queue_drain.take_one(queue, self._roles):
+                    self._run_role(name)
+
+    def _run_role(self, name: str) -> None:
         try:
-            for queue in self._queues():
-                while self._is_taking():
-                    is_taken = queue_drain.take_one(queue, accepts)
-                    if is_taken is None:
-                        self._rest_seconds = PAUSE_SECONDS
-                        return
-                    if not is_taken:
-                        break
-        except (OperationalError, InterfaceError) as error:
-            log.warning("taking_paused", extra={"reason": first_line(error)})
-            self._rest_seconds = PAUSE_SECONDS
+            with soft_limit_masked():
+                self._roles[name]()
+        except Exception:
+            # Its timer brings it again.
+            log.exception("role_failed", extra={"task": name})
 
-    def _accept(self, arguments: Sequence[Any]) -> bool:
-        """Start the claims of a message.  False: there is no room; another process has to."""
+    # Making calls
+
+    def _begin(self, claims: Sequence[Claim], room: Room, began: float) -> None:
+        """Make the calls of the claims that this process has started."""
         try:
-            bundle = Bundle.from_wire(arguments[0] if arguments else None)
-            agent = registry.agent(bundle.agent)
-        except (MessageError, UnknownAgent) as error:
-            if isinstance(error, UnknownAgent) and live_code.is_called(error.name):
-                # The next looks would find it again at once.
-                self._rest_seconds = PASS_ON_SECONDS
-                return False
-            # Its claims will be sent again, to a worker that may know it.
-            log.error("bundle_refused", extra={"reason": str(error)})
-            return True
-        if bundle.is_alone or agent.is_serial:
-            self._alone = bundle
-            return True
-        if not self._calls.room(agent):
-            return False
-        self.begin(bundle)
-        return True
-
-    # Starting calls
-
-    def begin(self, bundle: Bundle) -> None:
-        """Start as many of a message's claims as there is room for; send the others again."""
-        agent = registry.agent(bundle.agent)
-        room = self._calls.room(agent)
-        accepted, rest = bundle.requests[:room], bundle.requests[room:]
-        began = monotonic()
-        # A local agent starts its claims itself, when it is their turn.
-        started = accepted if agent.is_local else runner.start(agent, accepted, bundle)
-        deadline = Deadline(bundle.timeout_seconds, began)
-        self._calls.begin([Work(agent, request, deadline, bundle) for request in started])
-        self._pass_on(bundle, rest)
-
-    def _begin_or_send(self, claims: Sequence[Claim], room: Room, began: float) -> None:
-        """Make the calls of the claims that this process has started, and send the others."""
-        started = [claim for claim in claims if claim.is_started]
-        try:
-            bundles = scheduler.begin_here(started) if started else []
-            room.begun = {claim.step_id for claim in started}
+            requests = scheduler.requests_of(claims) if claims else []
+            room.begun = {claim.step_id for claim in claims}
         except BaseException:
             room.is_answered = False
             raise
         finally:
             if not room.is_answered:
                 self._unanswered.append(room)
-        for bundle in bundles:
-            agent = registry.agent(bundle.agent)
-            deadline = Deadline(bundle.timeout_seconds, began)
-            self._calls.begin([Work(agent, r, deadline, bundle) for r in bundle.requests])
-        if len(started) < len(claims):
-            scheduler.send([claim for claim in claims if not claim.is_started])
+        works: dict[str, list[Work]] = defaultdict(list)
+        for claim, request in requests:
+            deadline = Deadline(claim.timeout_seconds, began)
+            work = Work(registry.agent(claim.agent), request, deadline, claim.is_rated)
+            if claim.is_alone:
+                self._alone.append(work)
+            else:
+                works[claim.agent].append(work)
+        for of_agent in works.values():
+            self._calls.begin(of_agent)
 
-    def _pass_on(self, bundle: Bundle, requests: Sequence[Any]) -> None:
-        """Send claims that were not started to other processes; if refused, they count as lost."""
-        if not requests:
-            return
-        with soft_limit_masked():
-            try:
-                bundle_dispatch.send(msgspec.structs.replace(bundle, requests=tuple(requests)))
-            except BrokerRefused as error:
-                log.warning(
-                    "unbegun_claims_refused", extra={"agent": bundle.agent, "reason": str(error)}
-                )
+    def _call_alone(self, work: Work) -> None:
+        """Make a call that has the process to itself, here in the main thread."""
+        reply: Reply | None = None
+        try:
+            # Celery's limit for this task is later.
+            with soft_limit_after(work.deadline.remaining()):
+                reply = _make(work, runner.IN_MAIN_THREAD)
+        except SoftTimeLimitExceeded:
+            log.warning("soft_limit_reached", extra={"agent": work.agent.name, "silent": 1})
+        self._hand_over([EndedCall(work, reply)])
 
     # Handing over replies
 
     def _hand_over(self, ended: Sequence[EndedCall]) -> None:
-        settle = self._settle if self._takes else None
-        answers: dict[Agent, list[Answer]] = defaultdict(list)
+        answers: dict[Agent, list[Reply]] = defaultdict(list)
         filed = []
         for call in ended:
             if call.work.agent.is_local:
                 filed.append(call.work.request.step_id)
             elif call.reply is not None:
-                answers[call.work.agent].append(Answer(call.reply, call.work.deadline))
-        replies.settle_filed(filed, settle)
+                answers[call.work.agent].append(call.reply)
+        replies.settle_filed(filed, self._settle)
+        is_again = monotonic() >= self._again_at
+        for agent in list(self._kept):
+            if is_again:
+                answers[agent] = self._kept.pop(agent) + answers[agent]
+            else:
+                self._kept[agent] += answers.pop(agent, [])
         for agent, agent_answers in answers.items():
-            self._replied += replies.hand_over(agent, agent_answers, settle)
+            if left := replies.hand_over(agent_answers, self._settle):
+                self._kept[agent] = list(left)
+                self._again_at = monotonic() + replies.AGAIN_SECONDS
 
     def _settle(self, batch: Sequence[Reply], filed: bool) -> None:
-        """Settle replies; start next steps here while there is room, and send the others."""
+        """Settle replies, and start next steps here while there is room."""
         room, began = self._room(), monotonic()
-        claims: list[Claim] = []
         try:
-            scheduler.settle(batch, filed=filed, own_room=room, forward=claims.extend)
+            result = scheduler.settle(batch, filed=filed, own_room=room)
         except BaseException:
             room.is_answered = False
             self._unanswered.append(room)
             raise
-        self._begin_or_send(claims, room, began)
+        own = self._agents()
+        self._due |= result.waited_for & own
+        scheduler.wake(result.waited_for - own)
+        self._begin(result.claims, room, began)
 
     def _release_unanswered(self) -> None:
         """Release claims started by writes whose answers were lost: no call is made for them."""
         try:
             while self._unanswered:
                 room = self._unanswered[-1]
-                release.unbegun(room.delivery, room.begun, me("agent"))
+                if release.unbegun(room.delivery, room.begun, me("agent")):
+                    self.look_for_due()
                 self._unanswered.pop()
         except (OperationalError, InterfaceError):
             # They expire, which costs an attempt each.
@@ -302,10 +379,23 @@ class Shift:
     # Ending
 
     def _seconds_to_wait(self) -> float:
+        if self._alone or not (self._calls.left or self._kept):
+            return 0.0
         wait = 1.0
-        if self._is_taking() and self._pulse is not None:
+        if self._kept:
+            wait = min(wait, max(0.0, self._again_at - monotonic()))
+        if self._is_on() and self._pulse is not None:
             wait = min(wait, max(0.0, self._look_at - monotonic()))
+        if self._token_at:
+            wait = min(wait, max(0.0, self._token_at - monotonic()))
         return wait
+
+    def _end(self) -> None:
+        """Leave what is due to the next shift, of any process."""
+        if self._due:
+            self._wake(self._rest_until)
+        elif self._token_at:
+            self._wake(self._token_at)
 
     def _outstay(self) -> None:
         """Keep the process while calls run past their deadline, and send no replies for them.
@@ -327,14 +417,16 @@ class Shift:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _make(work: Work) -> Reply | None:
+def _make(
+    work: Work, crashes: tuple[type[BaseException], ...] = runner.IN_A_THREAD
+) -> Reply | None:
     if not work.agent.is_local:
-        return runner.call(work)
+        return runner.call(work, crashes)
     try:
         # Uses the thread's own connection.
         with db_connections.kept():
-            runner.perform_local(work.agent, work.request, work.bundle)
+            runner.perform_local(work)
     except (OperationalError, InterfaceError) as error:
-        # A claim that was not started is sent again; a started one expires.
+        # Its claim expires, or its reply was filed after all.
         log.warning("database_away", extra={"reason": first_line(error)})
     return None

@@ -93,9 +93,9 @@ def end_at_once(sender: Any, **kwargs: object) -> None:
 
 def mark_alive(instance: Any, **kwargs: object) -> None:
     """Have a worker or Beat mark the file that its probe reads, if one is set."""
-    from workers import alive
+    from workers import alive, logs
 
-    alive.keep("beat" if instance is None else "worker")
+    alive.keep("beat" if instance is None else "worker", logs.is_stuck)
 
 
 def name_run(instance: Any, **kwargs: object) -> None:
@@ -120,6 +120,8 @@ def add_steps(instance: Any, **kwargs: object) -> None:
     task_failure.connect(on_failure, weak=False)
     # Its children inherit it.
     worker_process_init.connect(leave_what_is_there)
+    # Celery collects garbage before each fork.
+    leave_what_is_there()
     worker_process_init.connect(watch_commits)
 
 

@@ -18,13 +18,12 @@ from kombu import Exchange, Queue
 from workers.definitions import registry
 from workers.definitions.agent import DEFAULT_QUEUE
 from workers.wire.dispatch import (
-    REPLY_QUEUE,
     REPORTS_QUEUE,
     SCHEDULER_QUEUE,
     SUPERVISOR_QUEUE,
 )
 
-ENGINE_QUEUES = (SCHEDULER_QUEUE, REPLY_QUEUE, SUPERVISOR_QUEUE, REPORTS_QUEUE)
+ENGINE_QUEUES = (SCHEDULER_QUEUE, SUPERVISOR_QUEUE, REPORTS_QUEUE)
 
 PRECONDITION_FAILED = 406
 

@@ -14,7 +14,7 @@ from workers.checks.outside import check_ping_url
 from workers.checks.queues import check_queues
 from workers.checks.session import check_session
 from workers.checks.settings import DEPLOYMENT_NAMES, check_settings
-from workers.checks.tables import check_encoding, check_migrations
+from workers.checks.tables import check_encoding, check_history, check_migrations
 
 __all__ = [
     "DEPLOYMENT_NAMES",
@@ -23,6 +23,7 @@ __all__ = [
     "check_definitions",
     "check_encoding",
     "check_fitting",
+    "check_history",
     "check_in_flight",
     "check_key_retention",
     "check_migrations",
@@ -34,7 +35,7 @@ __all__ = [
 
 for _check in (
     *(check_settings, check_fitting, check_definitions, check_queues, check_in_flight),
-    *(check_celery, check_databases, check_encoding, check_session, check_ping_url),
+    *(check_celery, check_databases, check_encoding, check_history, check_session, check_ping_url),
 ):
     register(_check)
 for _check in (check_migrations, check_key_retention):

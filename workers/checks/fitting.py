@@ -23,7 +23,6 @@ def _problems() -> Iterable[tuple[str, str]]:
     for low, high in (
         ("backoff_base_seconds", "backoff_cap_seconds"),
         ("report_backoff_base_seconds", "report_backoff_cap_seconds"),
-        ("dispatch_allowance_seconds", "dispatch_allowance_cap_seconds"),
         ("sweep_seconds", "lease_seconds"),
         ("breaker_seconds", "breaker_alert_seconds"),
     ):

@@ -1,20 +1,21 @@
 """Orders in flight that need a workflow version, step or agent that the code has lost."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any
 
 from django.core.checks import CheckMessage, Error
 from django.core.management.commands.check import Command as CheckCommand
 from django.db import Error as DatabaseError
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 
+from workers.checks.edited_versions import find_edited
 from workers.definitions import registry
 from workers.exceptions import WorkflowError
-from workers.models import Step
+from workers.models import Process, Step
 from workers.states import OPEN_PROCESS_STATES, ProcessState, StepState
 
 #: All states that are not final, in two queries: each group has an index of its own.
@@ -23,11 +24,13 @@ _NOT_FINAL = (sorted(OPEN_PROCESS_STATES), [ProcessState.ERROR])
 _UNSETTLED = {StepState.WAITING, StepState.PENDING, StepState.PROCESSING, StepState.ERROR}
 #: A processed step may have to be undone as long as its process is open.
 _STEP_STATES = sorted({*_UNSETTLED, StepState.PROCESSED})
+#: The name of a workflow, and its version.
+_Version = tuple[str, int]
+#: How many processes are read at a time.
+PORTION = 1000
 _COLUMNS = (
-    "process__workflow",
-    "process__version",
     "name",
-    "undoes__name",
+    "undone",
     "agent",
     "undo",
     "fallbacks",
@@ -46,7 +49,7 @@ def check_in_flight(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
     try:
         # A block of its own: a failed statement must not spoil the caller's transaction.
         with transaction.atomic():
-            return find_missing()
+            return [*find_missing(), *find_edited()]
     except (DatabaseError, WorkflowError):
         # No tables yet, or no database; or workers.E003 reports the definitions.
         return []
@@ -68,39 +71,48 @@ class _Need:
 
     kind: str
     name: str
+    version: _Version
     steps: Q
+
+
+@dataclass(frozen=True, slots=True)
+class _Portion:
+    """Some processes of one workflow version that are not over, and their steps."""
+
+    version: _Version
+    steps: "QuerySet[Step]"
 
 
 def find_missing() -> list[CheckMessage]:
     """Return one error for each workflow version, step and agent that is needed and missing."""
-    missing: dict[tuple[str, str], Q] = {}
+    missing: dict[tuple[str, str], dict[_Version, Q]] = {}
     for need in _needs():
-        key = (need.kind, need.name)
-        missing[key] = missing[key] | need.steps if key in missing else need.steps
-    return [_error(kind, name, _orders(steps)) for (kind, name), steps in sorted(missing.items())]
+        wanted = missing.setdefault((need.kind, need.name), {})
+        wanted[need.version] = wanted.get(need.version, need.steps) | need.steps
+    return [_error(kind, name, _orders(wanted)) for (kind, name), wanted in sorted(missing.items())]
 
 
 def _needs() -> Iterable[_Need]:
     """Yield what is needed and missing; steps of one declaration count as one row."""
     workflows = {(workflow.name, workflow.version): workflow for workflow in registry.workflows()}
     agents = {agent.name for agent in registry.agents()}
-    for values in chain.from_iterable(
-        steps.values_list(*_COLUMNS).distinct() for steps in _steps_in_flight()
+    for version, values in chain.from_iterable(
+        zip(repeat(portion.version), portion.steps.values_list(*_COLUMNS).distinct())
+        for portion in _portions()
     ):
         row = dict(zip(_COLUMNS, values, strict=True))
-        name, version = row["process__workflow"], row["process__version"]
-        same_version = Q(process__workflow=name, process__version=version)
-        same_step = same_version & Q(name=row["name"])
-        workflow = workflows.get((name, version))
-        label = f"{name} version {version}"
+        same_step = Q(name=row["name"])
+        workflow = workflows.get(version)
+        label = f"{version[0]} version {version[1]}"
         # The payload of an undo is that of the step it undoes.
-        spec_name = row["undoes__name"] or row["name"]
+        spec_name = row["undone"] or row["name"]
         if workflow is None:
-            yield _Need("workflow", label, same_version)
+            yield _Need("workflow", label, version, Q())
         elif spec_name not in workflow.by_name:
-            yield _Need("step", f"{spec_name} of workflow {label}", same_step)
+            yield _Need("step", f"{spec_name} of workflow {label}", version, same_step)
         for agent in _agents_of(row) - agents:
-            yield _Need("agent", agent, same_step & Q(state=row["state"], agent=row["agent"]))
+            same_agent = Q(state=row["state"], agent=row["agent"])
+            yield _Need("agent", agent, version, same_step & same_agent)
 
 
 def _agents_of(row: dict[str, Any]) -> set[str]:
@@ -114,16 +126,32 @@ def _agents_of(row: dict[str, Any]) -> set[str]:
     return {name for name in names if name}
 
 
-def _steps_in_flight() -> Iterable[Any]:
-    """Yield the steps in flight as unordered querysets."""
+def _portions() -> Iterable[_Portion]:
+    """Yield all processes that are not over, some at a time.
+
+    Their steps are read by their ids alone: joined with processes, PostgreSQL would read a whole
+    table, of ended orders too, as soon as enough orders are open.
+    """
+    undone = Step.objects.filter(pk=OuterRef("undoes_id")).order_by().values("name")
+    steps = Step.objects.filter(state__in=_STEP_STATES).order_by()
     for states in _NOT_FINAL:
-        yield Step.objects.filter(process__state__in=states, state__in=_STEP_STATES).order_by()
+        not_final = Process.objects.filter(state__in=states).order_by("pk")
+        last, rows = 0, [("", 0, 0)]
+        while rows:
+            later = not_final.filter(pk__gt=last)
+            rows = list(later.values_list("workflow", "version", "pk")[:PORTION])
+            ids: dict[_Version, list[int]] = {}
+            for workflow, version, last in rows:
+                ids.setdefault((workflow, version), []).append(last)
+            for key, pks in ids.items():
+                yield _Portion(key, steps.filter(process__in=pks).annotate(undone=Subquery(undone)))
 
 
-def _orders(steps: Q) -> int:
+def _orders(wanted: Mapping[_Version, Q]) -> int:
     return sum(
-        in_flight.filter(steps).values("process").distinct().count()
-        for in_flight in _steps_in_flight()
+        portion.steps.filter(wanted[portion.version]).values("process").distinct().count()
+        for portion in _portions()
+        if portion.version in wanted
     )
 
 

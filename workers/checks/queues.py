@@ -8,14 +8,13 @@ from django.core.checks import CheckMessage, Error
 from workers.definitions import registry
 from workers.exceptions import WorkflowError
 from workers.wire.dispatch import (
-    REPLY_QUEUE,
     REPORTS_QUEUE,
     SCHEDULER_QUEUE,
     SUPERVISOR_QUEUE,
 )
 
 #: The queues of the other roles: each would take the other's messages.
-TAKEN = frozenset({SCHEDULER_QUEUE, REPLY_QUEUE, SUPERVISOR_QUEUE, REPORTS_QUEUE})
+TAKEN = frozenset({SCHEDULER_QUEUE, SUPERVISOR_QUEUE, REPORTS_QUEUE})
 #: AMQP's limit of a queue's name.
 LONGEST = 255
 

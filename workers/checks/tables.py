@@ -8,6 +8,7 @@ from django.db import Error as DatabaseError
 from django.db import ProgrammingError, connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 
 from workers.celery import database_login
 from workers.checks import grants, session
@@ -20,6 +21,10 @@ from workers.runtime.our_apps import our_apps
 UTF8 = "UTF8"
 #: The remedy in the message of a process that ends.
 MIGRATE = "Run `manage.py migrate`, then start again."
+NEW_DATABASE = (
+    "Make a new database and run `manage.py migrate` there: one of before the first release cannot"
+    " be upgraded."
+)
 MISSING = f"The database has none of our tables. {MIGRATE}"
 
 
@@ -39,6 +44,8 @@ def problem(*, waits: bool = True, is_worker: bool = False) -> str | None:
         db_connections.require_writable()
         for what, remedy in session.unfit(connection):
             return f"{what} {remedy}"
+        if name := _own_history():
+            return f"The database was made by a development version: it has {name}. {NEW_DATABASE}"
         if names := _own_unapplied():
             return (
                 "The database is older than this code: it lacks our migrations from "
@@ -56,6 +63,15 @@ def problem(*, waits: bool = True, is_worker: bool = False) -> str | None:
         if is_ours:
             connection.close()
     return None
+
+
+def _own_history() -> str | None:
+    try:
+        with transaction.atomic():
+            return foreign_history(connection)
+    except ProgrammingError:
+        # As below.
+        return None
 
 
 def _own_unapplied() -> list[str]:
@@ -77,6 +93,20 @@ def unapplied(labels: Sequence[str] | None = None) -> list[str]:
     newest = executor.loader.graph.leaf_nodes()
     plan = executor.migration_plan([node for node in newest if labels is None or node[0] in labels])
     return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
+
+
+def foreign_history(database: BaseDatabaseWrapper) -> str | None:
+    """Return an applied migration of a development version; None: there is none.
+
+    It has the number of one of ours and another name.  Those of newer code have higher numbers.
+    """
+    loader = MigrationLoader(database, ignore_no_migrations=True)
+    labels = {app.label for app in our_apps()}
+    ours = {(label, name[:4]): name for label, name in loader.disk_migrations if label in labels}
+    for label, name in sorted(loader.applied_migrations or ()):
+        if ours.get((label, name[:4]), name) != name:
+            return f"{label}.{name}"
+    return None
 
 
 def foreign_encoding(database: BaseDatabaseWrapper) -> str | None:
@@ -111,6 +141,28 @@ def check_migrations(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[C
             hint="Run `manage.py migrate` before you start the new code.",
             id="workers.E020",
         )
+    ]
+
+
+def check_history(
+    app_configs: Sequence[Any] | None, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Refuse a database of a development version; answers `check` and `migrate`."""
+    aliases = databases or (["default"] if is_asked_for() else [])
+    try:
+        rows = [(alias, foreign_history(connections[alias])) for alias in aliases]
+    except DatabaseError:
+        # Other checks report an unavailable database.
+        return []
+    return [
+        Error(
+            f"Database {alias} was made by a development version: it has {name}, which no release"
+            " has.",
+            hint=NEW_DATABASE,
+            id="workers.E026",
+        )
+        for alias, name in rows
+        if name
     ]
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from workers.exceptions import BadToken, Fault
+from workers.models import Step
 from workers.protocol import callback_tokens
 from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import storable
@@ -17,13 +18,33 @@ from workers.store.operate import record_answers
 from workers.wire.wake_ups import wake_scheduler
 
 
+class NoSuchStep(BadToken):
+    """A token that was made here, for a step that this database no longer has."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(record_answers.OVER)
+        self.key = key
+
+
 def step_of(token: str) -> tuple[str, int, str]:
     """Return (key, process id, step name) for a token; raise ``BadToken``."""
     key = callback_tokens.read(token)
     step = record_answers.by_key(key)
     if step is None:
-        raise BadToken(record_answers.OVER)
+        raise NoSuchStep(key)
     return key, *step
+
+
+def find_step(key: str) -> Step | None:
+    """Return the step that has this idempotency key, or had it before it began again, or None.
+
+    It is read with its process, by indexes: for webhooks of services that repeat the key.
+    """
+    found = record_answers.by_key(key)
+    if found is None:
+        return None
+    process_id, name = found
+    return Step.objects.select_related("process").filter(process_id=process_id, name=name).first()
 
 
 def complete(
@@ -34,10 +55,20 @@ def complete(
     Repeating an answer is harmless: the second has no effect and returns ``repeated``.
     Raises ``BadToken``, and ``MessageError`` for a result that cannot be stored.
     """
-    key, process_id, step = step_of(token)
-    storable(result or {})
-    body = {"result": result or {}}
+    try:
+        key, process_id, step = step_of(token)
+    except NoSuchStep as error:
+        record_answers.tell_of_lost_rows(error.key, now)
+        raise
+    body = _body(result)
     return _wake(record_answers.answer(process_id, step, body, actor="callback", key=key, now=now))
+
+
+def _body(result: dict[str, Any] | None) -> dict[str, Any]:
+    # None alone is an empty result.
+    answer = {} if result is None else result
+    storable(answer)
+    return {"result": answer}
 
 
 def fail(token: str, fault: Fault, now: datetime | None = None) -> Outcome:
@@ -68,8 +99,7 @@ def complete_step(
     An answer that comes before the step has asked is kept, and taken when it asks.
     Raises ``StateError`` when there is no such process or step.
     """
-    storable(result or {})
-    body = {"result": result or {}}
+    body = _body(result)
     return _wake(
         record_answers.answer(process_id, step, body, actor=actor, sequence=sequence, now=now)
     )

@@ -71,8 +71,7 @@ def _deferred(row: Step, deferral: dict[str, Any], now: datetime, facts: Facts) 
 
 
 def _processing(row: Step, now: datetime, facts: Facts) -> str:
-    if row.complete_by is None:
-        return wait_reasons.sent(row, now)
+    assert row.complete_by is not None
     if row.complete_by <= now:
         return _("its time is over: %(next)s") % {"next": _reset(now, facts)}
     # An instant: the page shows a running clock, beside which seconds would stand still.

@@ -8,6 +8,8 @@ from typing import Any
 from workers.client import explain, submission
 from workers.definitions import registry
 from workers.models import Process, Step
+from workers.rules.compensation import is_passed
+from workers.rules.refusals import refused
 from workers.rules.wait_reasons import Facts
 from workers.states import FINAL_PROCESS_STATES, SETTLED_STEP_STATES, StepState
 from workers.store.flow import wait_facts
@@ -55,6 +57,8 @@ class ProcessProgress:
     steps: tuple[StepProgress, ...]
     #: It is being undone, or was: steps that failed before need no operator any more.
     is_turned_round: bool
+    #: It may still be cancelled: it is not final, being undone or past its point of no return.
+    may_be_undone: bool
 
     @property
     def current(self) -> StepProgress | None:
@@ -70,12 +74,14 @@ class ProcessProgress:
 def snapshot(
     process_id: int, now: datetime | None = None, *, with_names: bool = True
 ) -> ProcessProgress:
-    """Return where a process stands; raise ``Process.DoesNotExist`` if there is none.
+    """Return where a process stands; raise ``StateError`` if there is none.
 
     Without ``with_names`` the sentences do not say who holds or paused something, and why:
     submitters may read them.
     """
-    process = Process.objects.prefetch_related("steps").get(pk=process_id)
+    process = Process.objects.prefetch_related("steps").filter(pk=process_id).first()
+    if process is None:
+        raise refused("no_process", process=process_id)
     situation = wait_facts.read([process], now)
     facts = situation.facts if with_names else situation.facts.without_names()
     return of(process, situation.now, facts)
@@ -122,6 +128,9 @@ def _standing(
         headline=explain.headline(process, reasons, now, facts),
         steps=steps,
         is_turned_round=process.outcome is not None,
+        may_be_undone=process.state not in FINAL_PROCESS_STATES
+        and process.outcome is None
+        and not is_passed(process.no_return, {step.name: step.state for step in ordered}),
     )
 
 

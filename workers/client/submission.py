@@ -22,7 +22,7 @@ from workers.wire.wake_ups import wake_agents, wake_scheduler
 
 
 def submit(
-    workflow: str,
+    workflow: str | Workflow,
     *,
     subject: str,
     input: dict[str, Any],
@@ -32,9 +32,12 @@ def submit(
     priority: int = 0,
     deadline_at: datetime | None = None,
     sinks: Sequence[NewSink] = (),
+    submission_key: str = "",
     now: datetime | None = None,
 ) -> Process:
-    """Accept one run of a workflow: the newest version, unless one is named.
+    """Accept one run of a workflow, by its name: the newest version, unless one is named.
+
+    The workflow itself stands for its name and version.
 
     Call it inside the transaction that creates what the process is about (``atomic``): then
     both exist or neither, because any failure after the first row rolls that transaction back.
@@ -53,13 +56,17 @@ def submit(
     Each level of ``priority`` is worth a head start of ``SAS_PRIORITY_SECONDS``.
     ``deadline_at`` overrides the workflow's own deadline.  ``sinks`` are notified of every
     change; their addresses are used as given, so check who owns them.
+    ``submission_key``: the submitter's own key, with the submitter's name.  Idempotency keys are
+    made from it and the ordinal of its use: sent again after a restore that has lost the process,
+    it calls services with the same keys.  It does not refuse a second use: do that where you keep
+    the key.
     """
-    process = NewProcess(subject, input, lane, priority, deadline_at, sinks)
+    process = NewProcess(subject, input, lane, priority, deadline_at, sinks, submission_key)
     return submit_many(workflow, [process], actor=actor, version=version, now=now)[0]
 
 
 def submit_many(
-    workflow: str,
+    workflow: str | Workflow,
     wanted: Sequence[NewProcess],
     *,
     actor: str = "submitter",
@@ -71,6 +78,8 @@ def submit_many(
     Like ``submit``, with a handful of statements for all: many times as fast for some hundreds
     at a time.
     """
+    if isinstance(workflow, Workflow):
+        version, workflow = version or workflow.version, workflow.name
     # Refuse before anything is written: the transaction stays usable.
     storable_text.check("actor", actor)
     for process in wanted:
@@ -86,13 +95,12 @@ def submit_many(
 
 
 def _wake(workflow: Workflow) -> None:
-    """Wake the agents of the first steps if they can claim for themselves, else a scheduler."""
+    """Wake the agents of the first steps; a scheduler if a condition decides about one."""
     first = [spec for spec in workflow.steps if not spec.after]
-    agents = [registry.agent(spec.agent) for spec in first]
-    if any(spec.is_judged for spec in first) or not all(agent.takes_itself for agent in agents):
+    if any(spec.is_judged for spec in first):
         wake_scheduler()
         return
-    for queue in sorted({agent.queue for agent in agents}):
+    for queue in sorted({registry.agent(spec.agent).queue for spec in first}):
         wake_agents(queue)
 
 

@@ -6,6 +6,7 @@ imports no models and keeps no state between calls; calls run concurrently in th
 commit together with its reply, or not at all.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
@@ -20,6 +21,7 @@ from workers.protocol import callback_tokens
 
 DEFAULT_QUEUE = "sas.agents"
 Text = str | Promise
+_PERMISSION = re.compile(r"[^.\s]+\.\S+")
 
 
 def margin_seconds(timeout_seconds: float) -> float:
@@ -35,16 +37,12 @@ class Deadline:
     """
 
     def __init__(self, timeout_seconds: float, began: float | None = None) -> None:
-        self._complete_by = (monotonic() if began is None else began) + timeout_seconds
-        self._end = self._complete_by - margin_seconds(timeout_seconds)
+        complete_by = (monotonic() if began is None else began) + timeout_seconds
+        self._end = complete_by - margin_seconds(timeout_seconds)
 
     def remaining(self) -> float:
         """Return the seconds left; at zero or less stop, without a reply."""
         return self._end - monotonic()
-
-    def is_past_complete_by(self) -> bool:
-        """Say whether the claim is void by now, according to this process's clock."""
-        return monotonic() >= self._complete_by
 
     def check(self) -> None:
         """Raise ``DeadlinePassed`` when no time is left."""
@@ -57,7 +55,8 @@ class Call:
     """One call of an agent.
 
     ``key`` is the same at every attempt of the step: give it to the service as its
-    idempotency key.
+    idempotency key.  ``process`` is the id of the call's process, for verbs and for what answers
+    it later.
     """
 
     subject: str
@@ -66,6 +65,7 @@ class Call:
     attempt: int
     payload: dict[str, Any]
     deadline: Deadline
+    process: int = 0
 
     @property
     def callback_token(self) -> str:
@@ -100,6 +100,10 @@ class Deferred:
                 "A deferral needs time: within_seconds must be a number above 0, got "
                 f"{self.within_seconds!r}."
             )
+        if self.permission and not _PERMISSION.fullmatch(self.permission):
+            raise ValueError(
+                f'permission must be "app.codename", got {self.permission!r}. Name its app.'
+            )
 
     def to_wire(self) -> dict[str, Any]:
         return {
@@ -117,7 +121,7 @@ class Agent:
     name: ClassVar[str]
     effect: ClassVar[Effect] = Effect.IDEMPOTENT
     is_local: ClassVar[bool] = False
-    #: One call at a time, in the process's main thread.
+    #: One call at a time, in the process's main thread, with no other call beside it.
     is_serial: ClassVar[bool] = False
     queue: ClassVar[str] = DEFAULT_QUEUE
     #: Claims in flight; None means ``SAS_WINDOW``.
@@ -127,15 +131,16 @@ class Agent:
     #: Deferred calls that wait for their answer, over all workers; None means no limit.  A flow
     #: row overrides it.
     deferred_window: ClassVar[int | None] = None
-    #: Concurrent calls in one process, and the most claims in one message; None means
-    #: ``SAS_BUNDLE_LIMIT``, and more in turn if calls are quick (``SAS_BUNDLE_DEPTH``).
+    #: Concurrent calls in one process; None means ``SAS_BUNDLE_LIMIT``, and more in turn if calls
+    #: are quick (``SAS_BUNDLE_DEPTH``).
     bundle_limit: ClassVar[int | None] = None
     #: How long the service remembers a key; None means for good.
     key_retention_seconds: ClassVar[int | None] = None
     #: The two buttons for a person's answer, such as ("It is here", "It will not come"); None
     #: means Approve and Decline.
     answer_labels: ClassVar[tuple[Text, Text] | None] = None
-    #: HTTP statuses that only the service itself answers, and only if it did nothing.
+    #: HTTP statuses that only the service itself answers, and only if it did nothing: never a
+    #: fault of our credentials or address.
     proof: ClassVar[frozenset[int]] = frozenset()
 
     @property
@@ -147,11 +152,6 @@ class Agent:
     def calls_at_once(self) -> int:
         """Return how many calls of this agent run at once in one process: one, if it is local."""
         return 1 if self.is_local else self.side_by_side
-
-    @property
-    def takes_itself(self) -> bool:
-        """Say whether a process that calls this agent may claim for it: not if calls run alone."""
-        return not (self.is_serial or self.is_local)
 
     def vouches(self, fault: Fault) -> bool:
         """Say whether a fault of this agent proves that nothing happened.

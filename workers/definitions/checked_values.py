@@ -13,12 +13,14 @@ from typing import Any, TypeVar
 from django.utils.functional import Promise
 
 from workers.exceptions import WorkflowError
-from workers.runtime.storable_text import is_storable
+from workers.runtime.visible_text import unseen
 
 E = TypeVar("E", bound=StrEnum)
 
 #: Limits of the columns.
 NAME_LENGTH = 100
+#: How many characters of a refused value an error quotes.
+LONGEST_SHOWN = 120
 MOST_ATTEMPTS = 32_767
 MOST_SECONDS = 2_147_483_647
 #: Longest timeout of one attempt; longer work defers its reply.
@@ -26,11 +28,12 @@ TIMEOUT_SECONDS = 600
 
 
 def name(where: str, field: str, value: object) -> None:
-    """Refuse a value that is not a name: text of 1 to 100 characters that every database holds."""
+    """Refuse a value that is not a name: text of 1 to 100 characters, none of them invisible."""
     if not isinstance(value, str) or not 1 <= len(value) <= NAME_LENGTH:
-        raise _error(where, field, f"text of 1 to {NAME_LENGTH} characters", value)
-    if not is_storable(value):
-        raise _error(where, field, "text without NUL and lone surrogates", value)
+        remedy = "Give its name." if hasattr(value, "name") else ""
+        raise _error(where, field, f"text of 1 to {NAME_LENGTH} characters", value, remedy)
+    if unseen().search(value):
+        raise _error(where, field, "text without control and invisible characters", value)
 
 
 def names(where: str, field: str, value: object) -> tuple[str, ...]:
@@ -148,4 +151,6 @@ def instance(where: str, field: str, value: object, kind: type[Any]) -> None:
 
 
 def _error(where: str, field: str, expected: str, value: object, remedy: str = "") -> WorkflowError:
-    return WorkflowError(f"{where}: {field} must be {expected}, got {value!r}. {remedy}".rstrip())
+    got = repr(value)
+    got = got if len(got) <= LONGEST_SHOWN else f"{got[:LONGEST_SHOWN]}…"
+    return WorkflowError(f"{where}: {field} must be {expected}, got {got}. {remedy}".rstrip())

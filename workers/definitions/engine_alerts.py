@@ -98,7 +98,10 @@ for _kind in (
         "late_success",
         IncidentKind.FAILURE,
         Severity.URGENT,
-        _("Successes of %(step)s of %(workflow)s came after their undo"),
+        {
+            "gone": _("Successes came for orders that this database does not have"),
+            "": _("Successes of %(step)s of %(workflow)s came after it had ended"),
+        },
         _(
             "Check with the service whether it has reversed what it did late. Undo it by hand"
             " where nothing undoes it."
@@ -110,17 +113,29 @@ for _kind in (
                 " more."
             ),
             "lasting": _("%(subject)s: a success of %(step)s came late, and nothing undoes it."),
+            "gone": _(
+                "A success came for the call with key %(key)s, whose process was pruned, or was"
+                " lost when the database was restored."
+            ),
+            "former": _(
+                "%(subject)s: a success of an earlier call of %(step)s came, which has begun again"
+                " or gone to another agent since: it may have happened twice."
+            ),
+            "beside": _(
+                "%(subject)s: a success of %(step)s came after a person had done it or undone it"
+                " by hand, or after it was skipped: its service has done it as well."
+            ),
         },
     ),
     AlertKind(
         "ended_in_doubt",
         IncidentKind.FAILURE,
         Severity.ERROR,
-        _("%(workflow)s ended with effects that a restored database may have forgotten to undo"),
+        _("%(workflow)s ended with steps that nobody knows to have happened or been undone"),
         _("Compare with what the services say; do by hand what is missing, or cancel anew."),
         message=_(
-            "%(subject)s has ended, and %(steps)s may have been undone before the database was "
-            "restored."
+            "%(subject)s has ended, and nobody knows of %(steps)s: a call did not tell its outcome "
+            "before it was skipped, done by hand or given up, or the database was restored since."
         ),
     ),
     AlertKind(
@@ -133,19 +148,6 @@ for _kind in (
         message=_("%(subject)s: optional step %(step)s was skipped: %(reason)s"),
         # It stays skipped: moot only once it is done after all, or undone with the rest.
         ended_sql=f"p.state IN ('compensated', 'cancelled') OR s.state <> 'skipped' OR {BY_HAND}",
-    ),
-    AlertKind(
-        "claims_unstarted",
-        IncidentKind.AGENT,
-        Severity.URGENT,
-        _("Nobody starts the claims of agent %(about)s"),
-        _("Start a worker for the agent's queue. Nothing has failed: the claims are still good."),
-        goes_on=_("the same claims are sent again"),
-        message=_("Nobody starts the claims of agent %(agent)s. Is a worker for its queue up?"),
-        ended_sql="NOT EXISTS (SELECT 1 FROM workers_live l JOIN workers_step t"
-        " ON t.id = l.step_id WHERE l.state = 'processing' AND NOT l.is_deferred"
-        f" AND l.agent = substr(a.cause, {len('unstarted:agent:') + 1})"
-        " AND t.started_at IS NULL AND t.lost_count >= c.lost)",
     ),
     AlertKind(
         "worker_vanished",
@@ -237,7 +239,10 @@ for _kind in (
         IncidentKind.AGENT,
         Severity.URGENT,
         _("The service of agent %(about)s cannot be reached"),
-        _("Restore the service. Steps wait and none fails."),
+        _(
+            "Restore the service, or put right what the reason names: our credentials or its"
+            " address. Steps wait and none fails."
+        ),
         goes_on=_("a probe asks the service again each time the breaker's time is over"),
         message=_(
             "The service of agent %(agent)s has not been reached since %(opened_at)s: %(reason)s."
@@ -303,6 +308,19 @@ for _kind in (
         ended_sql=f"{_OVER} OR p.state = 'error'",
     ),
     AlertKind(
+        "row_unusable",
+        IncidentKind.OTHER,
+        Severity.ERROR,
+        _("A row cannot be read or written: %(error)s"),
+        _(
+            "Look at the row, and repair what the error names, such as a document that was changed"
+            " by hand."
+        ),
+        goes_on=_("the row is tried again each time; the others go on without it"),
+        message=_("Cannot %(duty)s %(row)s: %(error)s. All others go on."),
+        ended_sql="a.last_raised_at < c.quiet",
+    ),
+    AlertKind(
         "sink_undeliverable",
         IncidentKind.SUBMITTER,
         Severity.NOTICE,
@@ -325,8 +343,8 @@ for _kind in (
         _("The database may have lost commits: nothing is claimed"),
         _(
             "Run manage.py sas restored --since T --until now, with T a time from which on commits"
-            " may be missing; workers may run. If none is missing, lift the hold of everything. See"
-            ' "Restore a database" in the documentation.'
+            " may be missing; workers may run. If none is missing, run manage.py sas restored"
+            ' --nothing-lost. See "Restore a database" in the documentation.'
         ),
         message={
             "timeline": _(
@@ -361,6 +379,18 @@ for _kind in (
             " %(own)s. None is worked on: each is put back for its owner."
         ),
         ended_sql="a.last_raised_at < c.quiet",
+    ),
+    AlertKind(
+        "webhook_refused",
+        IncidentKind.OTHER,
+        Severity.ERROR,
+        _("Genuine webhooks of %(about)s are refused"),
+        _(
+            "See at the provider what they report, and answer their steps by hand. Mend what"
+            " refuses them, or raise max_bytes of the provider, and have them sent again."
+        ),
+        goes_on=_("the provider sends them again, mostly for some days"),
+        message=_("A genuine webhook of %(provider)s was refused: %(reason)s"),
     ),
     AlertKind(
         "restored",

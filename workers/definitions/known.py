@@ -18,29 +18,21 @@ class KnownDefinitions:
 
     #: Queues by agent.
     agents: dict[str, str] = field(default_factory=dict)
-    #: Agents whose processes claim for themselves.
-    taking: frozenset[str] = frozenset()
     #: Names from ``version_name``.
     versions: frozenset[str] = frozenset()
 
     def to_document(self) -> str:
         """Return the definitions as JSON; the same definitions are the same text."""
-        names = {"agents": sorted(self.agents.items())}
-        sets = {"taking": sorted(self.taking), "versions": sorted(self.versions)}
-        return encode_document(names | sets)
+        document = {"agents": sorted(self.agents.items()), "versions": sorted(self.versions)}
+        return encode_document(document)
 
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> "KnownDefinitions":
-        return cls(
-            dict(document["agents"]),
-            frozenset(document["taking"]),
-            frozenset(document["versions"]),
-        )
+        return cls(dict(document["agents"]), frozenset(document["versions"]))
 
     def __add__(self, other: "KnownDefinitions") -> "KnownDefinitions":
         return KnownDefinitions(
             {**self.agents, **other.agents},
-            self.taking | other.taking,
             self.versions | other.versions,
         )
 
@@ -48,7 +40,6 @@ class KnownDefinitions:
         """Return the definitions that ``other`` lacks."""
         return KnownDefinitions(
             {name: queue for name, queue in self.agents.items() if name not in other.agents},
-            self.taking - set(other.agents),
             self.versions - other.versions,
         )
 
@@ -95,7 +86,6 @@ def _read() -> tuple[Any, KnownDefinitions, str]:
     if (agents, workflows) != _own[0]:
         definitions = KnownDefinitions(
             {agent.name: agent.queue for agent in agents},
-            frozenset(agent.name for agent in agents if agent.takes_itself),
             frozenset(version_name(spec.name, spec.version) for spec in workflows),
         )
         _own = (agents, workflows), definitions, code_of(definitions)

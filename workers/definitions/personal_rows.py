@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from workers.definitions import discovery
+from workers.runtime import mail_addresses
 
 
 class PersonalRows:
@@ -15,6 +16,11 @@ class PersonalRows:
 
     #: Their name in listings.
     name: str
+
+    #: ``has_address(email, *values)`` says whether texts, bytes or documents have exactly this
+    #: address, in whatever form; ``needle(email)`` is a part of it to narrow a query by.
+    has_address = staticmethod(mail_addresses.names)
+    needle = staticmethod(mail_addresses.needle)
 
     def processes(self, email: str) -> Iterable[int]:
         """Return the ids of the processes that are about the person with this address.

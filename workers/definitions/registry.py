@@ -159,7 +159,7 @@ def workflow(name: str, version: int | None = None) -> Workflow:
         version = max((v for n, v in _workflows if n == name), default=None)
     spec = None if version is None else _workflows.get((name, version))
     if spec is None:
-        raise UnknownWorkflow(name, version)
+        raise UnknownWorkflow(name, version, sorted({name for name, _ in _workflows}))
     return spec
 
 
@@ -175,7 +175,7 @@ def agent(name: str) -> Agent:
     try:
         return _agents[name]
     except KeyError:
-        raise UnknownAgent(name) from None
+        raise UnknownAgent(name, sorted(_agents)) from None
 
 
 def has_agent(name: str) -> bool:
@@ -208,3 +208,10 @@ def step_names() -> set[str]:
     """Return the names of all steps and undo steps of all workflows."""
     specs = [spec for workflow in workflows() for spec in workflow.steps]
     return {spec.name for spec in specs} | {spec.undo.name for spec in specs if spec.undo}
+
+
+def undo_agents() -> set[str]:
+    """Return the names of the agents that undo a step of any workflow."""
+    specs = [spec for workflow in workflows() for spec in workflow.steps]
+    fallbacks = {back.undo_agent for spec in specs for back in spec.fallbacks if back.undo_agent}
+    return fallbacks | {spec.undo.agent for spec in specs if spec.undo}

@@ -57,6 +57,8 @@ class Provider:
     scheme: Scheme = standard_webhooks
     #: Webhooks taken in a minute; the sender of more is told to retry.
     per_minute: int = 600
+    #: The largest body that is read.
+    max_bytes: int = 1_048_576
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

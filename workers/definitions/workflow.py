@@ -1,5 +1,6 @@
 """What a workflow is: named steps, each for one agent, and their order."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -279,8 +280,11 @@ class Workflow:
         if not isinstance(self.steps, tuple) or not all(
             isinstance(spec, StepSpec) for spec in self.steps
         ):
+            given = self.steps if isinstance(self.steps, list | tuple) else (self.steps,)
+            kinds = ", ".join(dict.fromkeys(type(part).__name__ for part in given))
             raise WorkflowError(
-                f"{where}: steps must be a tuple of what step() returns, got {self.steps!r}."
+                f"{where}: steps must be a tuple of what step() returns, got a "
+                f"{type(self.steps).__name__} of {kinds}. Write steps=(step(...), step(...))."
             )
         checked_values.whole(where, "deadline_seconds", self.deadline_seconds, least=1)
         checked_values.function(where, "on_edit", self.on_edit, "input", "changes")
@@ -296,12 +300,14 @@ def _problem(workflow: Workflow) -> str | None:
     if not workflow.steps:
         return "it has no steps. Declare at least one."
     if len(workflow.by_name) != len(workflow.steps):
-        return "two steps have the same name. Give each its own."
+        [(twice, _)] = Counter(spec.name for spec in workflow.steps).most_common(1)
+        return f"two steps have the same name, {twice}. Give each its own."
     names = [spec.name for spec in workflow.steps] + [
         spec.undo.name for spec in workflow.steps if spec.undo
     ]
     if len(set(names)) != len(names):
-        return "an undo step has the name of another step. Give each its own."
+        [(twice, _)] = Counter(names).most_common(1)
+        return f"an undo step has the name of another step, {twice}. Give each its own."
     for name in workflow.no_return:
         if name not in workflow.by_name:
             return f"its point of no return names {name}, which is no step of it."

@@ -15,17 +15,16 @@ from urllib.parse import SplitResult, urlsplit
 import httpx2
 import tenacity
 
-from workers.exceptions import DeadlinePassed, Fault, Unavailable
+from workers.exceptions import OF_OUR_SIDE, DeadlinePassed, Fault, Unavailable
 from workers.http import connections
 from workers.http.faults import fault_of_exception, fault_of_status, unreadable
-from workers.http.reading import read_object
+from workers.http.reading import is_empty, read_object
 from workers.runtime import tracing
-from workers.runtime.json_text import encode_document
+from workers.runtime.json_text import encode_strictly
 
 CONNECT_SECONDS = 3.0
 LARGEST_ANSWER = 1024 * 1024
 MOST_TRIES = 3
-NO_CONTENT = 204
 #: With less time left, another try would use up what reporting the fault needs.
 LEAST_SECONDS_FOR_ANOTHER_TRY = 1.0
 
@@ -35,7 +34,11 @@ _is_tried_once: ContextVar[bool] = ContextVar("is_tried_once", default=False)
 
 @contextmanager
 def one_try() -> Iterator[None]:
-    """Have ``post`` try once in a block: for an agent with a rate, whose every call is counted."""
+    """Have ``post`` try once in a block.
+
+    For agents with a rate, whose every call is counted, and for unsafe and queryable ones, whose
+    call must not be repeated blindly.
+    """
     previous = _is_tried_once.set(True)
     try:
         yield
@@ -62,18 +65,19 @@ def post(
     params: Mapping[str, str | int | float] | None = None,
     json: Mapping[str, object] | None = None,
     content: bytes | None = None,
+    needs_body: bool = True,
 ) -> Answer:
     """Make one call with an idempotency key and return the answer.
 
     ``json`` is sent as a JSON document, ``content`` as it is; give one of them, or none.
-    ``headers`` are added, and replace ours except ``Accept-Encoding`` and ``Idempotency-Key``;
-    ``params`` are added to the URL's query.  ``remaining`` returns the seconds left; the call ends
-    with them, however slowly the service drips.  An answer without a body (204) has an empty
-    object.
+    ``headers`` are added, and replace ours except ``Accept-Encoding``, ``Connection`` and
+    ``Idempotency-Key``; ``params`` are added to the URL's query.  ``remaining`` returns the seconds
+    left; the call ends with them, however slowly the service drips.  A success without a body has
+    an empty object, and so has one in another form than a JSON object if the agent needs no body.
 
     Raises ``DeadlinePassed`` if no time is left before sending; otherwise ``Unavailable``,
     ``Permanent`` or ``Transient``, whose ``tries`` counts the calls made: one, if the calling agent
-    has a rate.  Raises ``ValueError`` for a call that cannot be sent.
+    is unsafe or queryable, or has a rate.  Raises ``ValueError`` for a call that cannot be sent.
     """
     if json is not None and content is not None:
         raise ValueError("A call must have json or content, got both. Leave one out.")
@@ -82,13 +86,13 @@ def post(
     defaults = {"Accept": "application/json", **tracing.headers()}
     if json is not None:
         defaults["Content-Type"] = "application/json"
-        content = encode_document(json).encode()
+        content = encode_strictly(json).encode()
     call = _Call(url, method.upper(), _headers(defaults, headers or {}, key), params, content)
     doubts: list[Fault] = []
 
     def ask() -> tuple[int, dict[str, Any]]:
         try:
-            return _ask(call, remaining)
+            return _ask(call, remaining, needs_body)
         except Fault as fault:
             if doubts and doubts[0].status != fault.status:
                 # An earlier try may have had its effect, whatever this fault proves.
@@ -159,11 +163,18 @@ def _headers(defaults: dict[str, str], own: Mapping[str, str], key: str) -> http
 
 
 def _may_pass_at_once(problem: BaseException) -> bool:
-    # A service that named its own time is not asked again before it.
-    return isinstance(problem, Unavailable) and problem.retry_after is None
+    # A service that named its own time is not asked again before it, and one that refuses our
+    # credentials not before they are changed.
+    return (
+        isinstance(problem, Unavailable)
+        and problem.retry_after is None
+        and problem.code not in OF_OUR_SIDE
+    )
 
 
-def _ask(call: _Call, remaining: Callable[[], float]) -> tuple[int, dict[str, Any]]:
+def _ask(
+    call: _Call, remaining: Callable[[], float], needs_body: bool
+) -> tuple[int, dict[str, Any]]:
     left = remaining()
     if left <= 0:
         raise DeadlinePassed(f"{call.name}: no time left to send it.")
@@ -172,7 +183,7 @@ def _ask(call: _Call, remaining: Callable[[], float]) -> tuple[int, dict[str, An
     except (httpx2.TransportError, httpx2.InvalidURL, UnicodeError) as problem:
         raise fault_of_exception(call.server, call.name, problem) from problem
     try:
-        return response.status_code, _read(call, response)
+        return response.status_code, _read(call, response, needs_body)
     finally:
         response.close()
 
@@ -193,7 +204,7 @@ def _request(call: _Call, left: float) -> httpx2.Request:
     )
 
 
-def _read(call: _Call, response: httpx2.Response) -> dict[str, Any]:
+def _read(call: _Call, response: httpx2.Response, needs_body: bool) -> dict[str, Any]:
     status = response.status_code
     raw = b""
     try:
@@ -208,7 +219,7 @@ def _read(call: _Call, response: httpx2.Response) -> dict[str, Any]:
     body = read_object(raw) if len(raw) <= LARGEST_ANSWER else None
     if not response.is_success:
         raise fault_of_status(call.name, status, response.headers, body)
-    if status == NO_CONTENT:
+    if body is None and (is_empty(raw) or not needs_body):
         return {}
     if len(raw) > LARGEST_ANSWER:
         raise unreadable(call.name, f"answered {status} with more than {LARGEST_ANSWER} bytes")

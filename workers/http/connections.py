@@ -8,8 +8,8 @@ import httpx2
 
 from workers.http.transport import DeadlineTransport
 
-#: More than a bundle has threads; idle connections are closed before the services do it.
-LIMITS = httpx2.Limits(max_connections=100, max_keepalive_connections=50, keepalive_expiry=5.0)
+#: More than a process has threads.
+LIMITS = httpx2.Limits(max_connections=100)
 
 
 class Connections:

@@ -2,11 +2,21 @@
 
 import json
 import math
+import zlib
 from typing import Any
 
 from workers.runtime.storable_text import is_storable
 
 LARGEST_DEPTH = 32
+
+
+def is_empty(raw: bytes) -> bool:
+    """Say whether a body has nothing to read, whether it is packed (gzip) or not."""
+    packed = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        return not raw.strip() or (not packed.decompress(raw, 1) and packed.eof)
+    except zlib.error:
+        return False
 
 
 def read_object(raw: bytes) -> dict[str, Any] | None:

@@ -10,9 +10,15 @@ LONGEST_RETRY_AFTER = 3600.0
 
 def retry_after(text: str) -> float | None:
     """Read a Retry-After header: seconds or an HTTP date, an hour at most."""
+    seconds = asked_seconds(text)
+    return None if seconds is None else min(seconds, LONGEST_RETRY_AFTER)
+
+
+def asked_seconds(text: str) -> float | None:
+    """Read a Retry-After header, however long it asks for."""
     text = text.strip()
     if re.fullmatch(r"[0-9]+", text):
-        return min(float(text), LONGEST_RETRY_AFTER)
+        return float(text)
     try:
         moment = parsedate_to_datetime(text)
         if moment.tzinfo is None:
@@ -20,4 +26,4 @@ def retry_after(text: str) -> float | None:
         seconds_left = moment.timestamp() - time.time()
     except (ValueError, OverflowError):
         return None
-    return min(max(seconds_left, 0.0), LONGEST_RETRY_AFTER)
+    return max(seconds_left, 0.0)

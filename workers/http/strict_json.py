@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 from collections import Counter
+from functools import partial
 from typing import Any, NoReturn
 
 from workers.runtime.storable_text import is_storable
@@ -17,20 +18,20 @@ class BadJson(ValueError):
     """A body that is refused; the text says why."""
 
 
-def read(raw: bytes) -> Any:
+def read(raw: bytes, *, max_bytes: int = MAX_BYTES, max_digits: int = MAX_DIGITS) -> Any:
     """Return the value of a JSON text in UTF-8.
 
     Refuses NaN and infinities (1e999 is one), duplicate names, NUL and lone surrogates,
-    nesting deeper than 16, whole numbers of more than 18 digits, ``__type__`` as a name
-    (message libraries make objects of it), and more than 64 KiB.  Raises ``BadJson``.
+    nesting deeper than 16, whole numbers of more than ``max_digits`` digits, ``__type__`` as a
+    name (message libraries make objects of it), and more than ``max_bytes``.  Raises ``BadJson``.
     """
-    if len(raw) > MAX_BYTES:
-        raise BadJson(f"it must have {MAX_BYTES} bytes at most, got {len(raw)}")
+    if len(raw) > max_bytes:
+        raise BadJson(f"it must have {max_bytes} bytes at most, got {len(raw)}")
     try:
         value = json.loads(
             raw.decode("utf-8"),
             parse_constant=_no_constant,
-            parse_int=_whole,
+            parse_int=partial(_whole, max_digits),
             parse_float=_finite,
             object_pairs_hook=_once,
         )
@@ -60,9 +61,9 @@ def _no_constant(name: str) -> NoReturn:
     raise BadJson(f"{name} is not allowed as a number")
 
 
-def _whole(digits: str) -> int:
-    if len(digits) > MAX_DIGITS:
-        raise BadJson(f"a number must have {MAX_DIGITS} digits at most, got {len(digits)}")
+def _whole(max_digits: int, digits: str) -> int:
+    if len(digits) > max_digits:
+        raise BadJson(f"a number must have {max_digits} digits at most, got {len(digits)}")
     return int(digits)
 
 

@@ -4,6 +4,9 @@ HTTP libraries time each read and write on its own, so a server that drips one b
 in its headers or its body, outlives any such timeout.  Here the timeouts of a request are
 *instants* on the monotonic clock, and every operation gets the time left until then.  Only
 name resolution keeps the system's own limits.
+
+Each call has a connection of its own.  On one that is used again, whatever a service sends late or
+twice is the answer to the next call, and HTTP/1.1 has no mark to tell them apart.
 """
 
 import ssl
@@ -27,8 +30,14 @@ class DeadlineTransport(httpx2.HTTPTransport):
         self, limits: httpx2.Limits, sockets: httpcore2.NetworkBackend | None = None
     ) -> None:
         super().__init__(trust_env=False, limits=limits)
-        # httpx2 has no argument for it; the test of dripping headers fails if this breaks.
-        self._pool._network_backend = _Backend(sockets or httpcore2.SyncBackend())
+        # httpx2 has no argument for it; the tests of dripping headers fail if this breaks.
+        pool: Any = self._pool
+        pool._network_backend = _Backend(sockets or httpcore2.SyncBackend())
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Make one call on a new connection, which ends with it."""
+        request.headers["Connection"] = "close"
+        return super().handle_request(request)
 
 
 class _Backend(httpcore2.NetworkBackend):

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
+from django.core.validators import validate_email
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from workers.exceptions import BadText
-from workers.rules.masks import MAIL
 from workers.runtime import storable_text
 from workers.runtime.visible_text import visible
 from workers.states import PEOPLE
@@ -95,8 +96,10 @@ def actor() -> str:
 
 def mail_address(text: str) -> str:
     """Return an argument that is a mail address; for argparse."""
-    if not MAIL.fullmatch(text.strip()):
-        raise argparse.ArgumentTypeError(f"EMAIL must be a mail address, got {text!r}.")
+    try:
+        validate_email(text.strip())
+    except ValidationError:
+        raise argparse.ArgumentTypeError(f"EMAIL must be a mail address, got {text!r}.") from None
     return text.strip()
 
 

@@ -79,6 +79,7 @@ class Process(models.Model):
             ("show_personal", _("Can see personal data unmasked")),
             ("note_process", _("Can write notes on a process")),
             ("erase_process", _("Can erase the personal data of a process")),
+            ("erase_person", _("Can export and erase all data of a person")),
         ]
         constraints = [
             models.CheckConstraint(

@@ -10,7 +10,7 @@ from workers.exceptions import UnknownWorkflow
 from workers.notify import status_message
 from workers.notify.senders import StatusMessage
 from workers.states import FINAL_PROCESS_STATES
-from workers.store import sinks, unsent_statuses
+from workers.store import isolation, sinks, unsent_statuses
 from workers.store.sinks import ClaimedSink
 
 log = logging.getLogger(__name__)
@@ -25,12 +25,33 @@ class PendingStatus:
 
     sink: ClaimedSink
     messages: list[StatusMessage]
+    #: This code does not know its workflow.
+    is_unknown: bool = False
 
 
 def pending(claimed: Sequence[ClaimedSink]) -> list[PendingStatus]:
-    """Compose the messages of claimed sinks; put off sinks for which that fails."""
-    if not claimed:
-        return []
+    """Compose the messages of claimed sinks; put off those for which that fails."""
+    alert = isolation.alerting("process", "tell the submitter of")
+
+    def leave(sink: ClaimedSink, error: Exception) -> None:
+        sinks.put_off(sink, UNKNOWN_SECONDS)
+        alert(sink.process_id, error)
+
+    parts = isolation.apart(claimed, _compose, leave, name=lambda sink: f"sink {sink.id}")
+    result = []
+    for status in (status for part in parts for status in part):
+        if status.messages:
+            result.append(status)
+        elif status.is_unknown:
+            sinks.put_off(status.sink, UNKNOWN_SECONDS)
+        else:
+            # Its rows were pruned, so nothing is left to tell.
+            sinks.told([sinks.SinkProgress(status.sink, status.sink.last)])
+    return result
+
+
+def _compose(claimed: Sequence[ClaimedSink]) -> list[PendingStatus]:
+    """Compose the messages of sinks; write nothing."""
     subjects = unsent_statuses.subjects([sink.process_id for sink in claimed])
     news = unsent_statuses.news(claimed)
     secrets = {
@@ -45,18 +66,9 @@ def pending(claimed: Sequence[ClaimedSink]) -> list[PendingStatus]:
             )
         except UnknownWorkflow as error:
             log.warning("report_unknown", extra={"reason": str(error)})
-            sinks.put_off(sink, UNKNOWN_SECONDS)
-            continue
-        except Exception:
-            # A process that cannot be described must not hold up the others.
-            log.exception("report_unwritable", extra={"sink": sink.id})
-            sinks.put_off(sink, UNKNOWN_SECONDS)
-            continue
-        if messages:
-            result.append(PendingStatus(sink, messages))
+            result.append(PendingStatus(sink, [], is_unknown=True))
         else:
-            # Its rows were pruned, so nothing is left to tell.
-            sinks.told([sinks.SinkProgress(sink, sink.last)])
+            result.append(PendingStatus(sink, messages))
     return result
 
 

@@ -95,10 +95,17 @@ def _add(result: Result, look: Look, first: int, last: int, seconds: float) -> N
 
 
 def slices(table: str, key: str, size: int | None = None) -> list[Range]:
-    """Split the keys of a table into ranges that cover all, including later ones."""
-    size = size or SLICE
-    low, high = dialect.fetch(f"SELECT min({key}), max({key}) FROM {table}")[0]
-    begins = [0, *range((low or 0) + size, (high or 0) + 1, size)]
+    """Split the keys of a table into ranges that cover all, including later ones.
+
+    Each but the first begins with a row, so a gap, as of a sequence that jumped, adds none.
+    """
+    rows = dialect.fetch(
+        f"WITH RECURSIVE b(at) AS (SELECT min({key}) FROM {table} UNION ALL"
+        f" SELECT (SELECT min({key}) FROM {table} WHERE {key} >= b.at + %s) FROM b"
+        " WHERE b.at IS NOT NULL) SELECT at FROM b WHERE at IS NOT NULL ORDER BY at",
+        [size or SLICE],
+    )
+    begins = [0, *(begin for (begin,) in rows[1:])]
     return list(zip(begins, [begin - 1 for begin in begins[1:]] + [_LAST], strict=True))
 
 

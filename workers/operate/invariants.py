@@ -318,7 +318,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "nothing_is_forgotten",
         "No claim stands past its timer for longer than the sweeps take.",
-        "SELECT p.subject, s.name || ' stands since ' || coalesce(s.complete_by, s.dispatch_by)"
+        "SELECT p.subject, s.name || ' stands since ' || s.complete_by"
         " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
         " WHERE {some} AND s.state = 'processing' AND s.reply IS NULL"
         " AND {later} < {now}",
@@ -346,7 +346,6 @@ def queries(invariant: Invariant, some: str, *, with_strays: bool = True) -> lis
     if invariant.strays and with_strays:
         selects.append(invariant.strays)
     now, _ = dialect.clock(None)
-    timer = "coalesce(s.complete_by, s.dispatch_by)"
     contains = (
         "s.after ? b.name"
         if dialect.is_postgres()
@@ -358,7 +357,7 @@ def queries(invariant: Invariant, some: str, *, with_strays: bool = True) -> lis
         select.replace("{after_contains}", contains)
         .replace("{uid}", uid)
         .replace("{undo_agent}", undo_agent)
-        .replace("{later}", dialect.later(timer, str(SLACK_SECONDS)))
+        .replace("{later}", dialect.later("s.complete_by", str(SLACK_SECONDS)))
         .replace("{untold}", dialect.later("k.next_try_at", str(TELLING_SECONDS)))
         .replace("{late}", dialect.later("p.deadline_at", str(SLACK_SECONDS)))
         .replace("{now}", now)

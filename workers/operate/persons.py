@@ -1,20 +1,20 @@
 """Find, export and erase what is kept about one person, by mail address."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Q, TextField
+from django.db.models import Model, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from workers.client import operations
 from workers.definitions.personal_rows import personal_rows
 from workers.exceptions import StateError
-from workers.models import Journal, Process, Step
+from workers.models import Alert, Journal, Process, Sink, Step, UndoRequest
+from workers.operate import person_register
 from workers.operate.invariant_check import Progress, silently, slices
-from workers.rules.masks import MAIL
 from workers.rules.refusals import refused
+from workers.runtime import mail_addresses
 from workers.runtime.failpoints import durable
 from workers.store import personal_data
 from workers.store.acts import record_act
@@ -42,35 +42,13 @@ def find(email: str, progress: Progress = silently) -> list[int]:
     ids = set(Process.objects.filter(pk__in=by_apps, erased_at=None).values_list("pk", flat=True))
     # Inputs have no index by person.
     rows = Process.objects.filter(erased_at=None).annotate(text=Cast("input", TextField()))
-    # In SQLite's documents characters outside ASCII are escaped.
-    rows = rows.filter(Q(text__icontains=email) | Q(text__icontains=json.dumps(email)[1:-1]))
+    rows = rows.filter(text__icontains=mail_addresses.needle(email))
     ranges = slices("workers_process", "id")
     for done, (first, last) in enumerate(ranges):
         progress("inputs", done, len(ranges))
         hits = rows.filter(pk__gte=first, pk__lte=last).values_list("pk", "input")
-        ids |= {pk for pk, document in hits if _names(document, email)}
+        ids |= {pk for pk, document in hits if mail_addresses.names(email, document)}
     return sorted(ids)
-
-
-def _names(document: Any, email: str) -> bool:
-    """Say whether a document has exactly this address: ``ann@x.org`` is not ``joann@x.org``."""
-    return any(
-        email.casefold() == address.casefold()
-        for text in _texts(document)
-        for address in (text.strip(), *MAIL.findall(text))
-    )
-
-
-def _texts(document: Any) -> Iterator[str]:
-    match document:
-        case dict():
-            for value in document.values():
-                yield from _texts(value)
-        case list():
-            for value in document:
-                yield from _texts(value)
-        case str():
-            yield document
 
 
 def export(email: str, *, actor: str, progress: Progress = silently) -> str:
@@ -90,15 +68,19 @@ def export(email: str, *, actor: str, progress: Progress = silently) -> str:
     }
     for pk in ids:
         record_act("personal_shown", {"what": "export"}, actor=actor, process_id=pk)
-    record_act("person_exported", {"processes": len(ids)}, actor=actor)
+    done = person_register.entry(email, processes=len(ids))
+    record_act(person_register.EXPORTED, done, actor=actor)
     # On one line: a line break in texts of others might forge one.
     return json.dumps(document, default=str, ensure_ascii=False)
 
 
 def _process(pk: int) -> dict[str, Any]:
     process = Process.objects.get(pk=pk)
-    steps = Step.objects.filter(process=process).order_by("pk")
-    journal = Journal.objects.filter(process=process).order_by("pk")
+
+    def of_process(model: type[Model]) -> QuerySet[Any]:
+        return model._base_manager.filter(process=process).order_by("pk")
+
+    steps, journal = of_process(Step), of_process(Journal)
     return {
         "subject": process.subject,
         "workflow": process.workflow,
@@ -108,6 +90,10 @@ def _process(pk: int) -> dict[str, Any]:
         "input": process.input,
         "steps": list(steps.values("name", "agent", "state", "result", "fault")),
         "journal": list(journal.values("at", "event", "actor", "detail")),
+        "alerts": list(of_process(Alert).values("raised_at", "params", "message", "comment")),
+        "requests": list(of_process(UndoRequest).values("asked_at", "reason", "comment")),
+        # Without addresses, which may have a secret of the submitter's.
+        "receivers": list(of_process(Sink).values("owner", "correlation_id")),
     }
 
 
@@ -124,12 +110,14 @@ def erase(
     What must not go yet is kept and named; run it again once that is settled.  With ``dry_run``
     nothing changes, and what would go is returned.
 
-    Raises ``StateError``, changing nothing, if the reason has the address: it is kept.
+    Raises ``StateError``, changing nothing, if the reason names the person: it is kept.  Where
+    all is kept, nothing is written.
     """
-    if email.casefold() in reason.casefold():
+    ids = find(email, progress)
+    if mail_addresses.names(email, reason) or any(erasing.is_named_in(pk, reason) for pk in ids):
         raise refused("erase_reason")
     outcome = Erasure()
-    for pk in find(email, progress):
+    for pk in ids:
         process = Process.objects.get(pk=pk)
         shown = personal_data.of_process(process).text(process.subject)
         try:
@@ -148,8 +136,17 @@ def erase(
         with erasing.refused_where_forbidden(), durable("persons.erase"):
             _erase_beside(email, outcome, dry_run=False)
             # Without the person's name.
-            done = {"processes": len(outcome.erased), "reason": reason, **outcome.beside}
-            record_act("person_erased", done, actor=actor)
+            done = {
+                **person_register.entry(
+                    email, processes=len(outcome.erased), reason=reason, kept=outcome.kept
+                ),
+                # How much has to be erased later.
+                "kept": len(outcome.kept) or None,
+                **outcome.beside,
+            }
+            # A run that finds nothing may follow one that was killed before it came here.
+            if outcome.erased or outcome.beside or not outcome.kept:
+                record_act(person_register.ERASED, done, actor=actor)
     except StateError as refusal:
         outcome.beside.clear()
         outcome.kept.append(str(refusal))

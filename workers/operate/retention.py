@@ -13,6 +13,8 @@ from itertools import chain
 from uuid import uuid4
 
 from workers.definitions import discovery
+from workers.exceptions import AWAY
+from workers.runtime.soft_limit import SOFT_LIMIT
 from workers.runtime.worker_identity import me
 from workers.store import leases, old_rows, prune_journals, prune_processes
 from workers.store.old_rows import OldRows
@@ -71,8 +73,10 @@ def prune(
     """Prune until nothing is left or the time is up; return how many rows, by name.
 
     None: another process is pruning, and nothing was done; two at once would be harmless, but
-    useless.  ``progress`` is called after every transaction.
+    useless.  ``progress`` is called after every transaction.  A pruner that raises holds up no
+    other; the first such exception is raised after the last.
     """
+    failures: list[Exception] = []
     end = None if seconds is None else time.monotonic() + seconds
     with leases.held(
         prune_journals.JOURNALS, f"{me('prune')}:{uuid4().hex[:8]}", LEASE_SECONDS
@@ -84,12 +88,20 @@ def prune(
             if names is not None and pruner.name not in names:
                 continue
             result[pruner.name] = 0
-            for count in pruner.prune(batch, now):
-                result[pruner.name] += count
-                progress(pruner.name, result[pruner.name])
-                if not lease.renew() or (end is not None and time.monotonic() >= end):
-                    result.is_cut_off = True
-                    break
+            try:
+                for count in pruner.prune(batch, now):
+                    result[pruner.name] += count
+                    progress(pruner.name, result[pruner.name])
+                    if not lease.renew() or (end is not None and time.monotonic() >= end):
+                        result.is_cut_off = True
+                        break
+            except (*AWAY, SOFT_LIMIT):
+                raise
+            except Exception as error:
+                log.exception("pruner_failed", extra={"pruner": pruner.name})
+                failures.append(error)
+        if failures:
+            raise failures[0]
     if any(result.values()):
         log.info("pruned", extra={"reason": ", ".join(f"{n} {k}" for k, n in result.items() if n)})
     return result

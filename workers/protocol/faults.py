@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from workers.exceptions import Fault, in_a_line
+from workers.exceptions import OF_OUR_SIDE, Fault, in_a_line
 from workers.runtime import storable_text
 from workers.runtime.timestamps import text_of
 
@@ -34,6 +34,9 @@ class FaultRecord(msgspec.Struct, frozen=True):
     #: The claim whose worker died, and how many died in a row.
     claim: str | UnsetType | None = UNSET
     deaths: int | UnsetType = UNSET
+    #: How often the service refused us at this step, the first time included, while it took other
+    #: calls of the agent: set only if our side is at fault.
+    refusals: int | UnsetType = UNSET
     #: The permission that answering an overdue question needs.
     permission: str | UnsetType = UNSET
     #: When it was written to its step.
@@ -42,6 +45,10 @@ class FaultRecord(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, fault: Fault, *, is_proof: bool = False) -> "FaultRecord":
         """Return the record of an agent's fault, cut to size; ``is_proof``: nothing happened."""
+        if not isinstance(fault, Fault):
+            raise TypeError(
+                f"fault must be Refused, Permanent or Transient, got {fault!r}. Raise one of them."
+            )
         return cls(
             fault.kind,
             storable_text.storable(fault.code)[:60],
@@ -70,6 +77,11 @@ class FaultRecord(msgspec.Struct, frozen=True):
     def to_json(self) -> dict[str, Any]:
         body: dict[str, Any] = msgspec.to_builtins(self)
         return body
+
+    @property
+    def is_of_our_side(self) -> bool:
+        """Say whether our credentials or address are at fault, and not the step."""
+        return self.kind == "unavailable" and self.code in OF_OUR_SIDE
 
     def noted(self, now: datetime) -> "FaultRecord":
         """Return it with its time, as stored on a step."""

@@ -1,10 +1,8 @@
-"""The wire format between Scheduler and Agents: frozen values, versioned, to and from JSON.
+"""What an agent is asked and what it replies: frozen values.
 
-A message is a hint.  Its receiver asks the state store whether its claim still holds before
-doing anything.
+A reply filed on its row is JSON; a request exists only in the process that calls.
 """
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -14,9 +12,8 @@ from workers.exceptions import Fault, MessageError
 from workers.protocol import faults
 from workers.protocol.faults import FaultRecord
 from workers.runtime import storable_text
-from workers.runtime.json_text import encode_document
+from workers.runtime.json_text import encode_strictly
 
-VERSION = 1
 #: Raised by a message that cannot be read; a lone surrogate in a name is not an error of types.
 _NO_MESSAGE = (msgspec.ValidationError, UnicodeError)
 
@@ -24,8 +21,7 @@ _NO_MESSAGE = (msgspec.ValidationError, UnicodeError)
 class Request(msgspec.Struct, frozen=True):
     """One claim as its agent sees it.
 
-    ``key`` is the idempotency key for the remote service, the same at every attempt.  Newer code
-    may send more fields, which older code ignores.
+    ``key`` is the idempotency key for the remote service, the same at every attempt.
     """
 
     step_id: int
@@ -37,49 +33,7 @@ class Request(msgspec.Struct, frozen=True):
     payload: dict[str, Any]
     #: An earlier claim ended, and it is unknown whether it had its effect.
     in_doubt: bool = False
-
-    def to_wire(self) -> dict[str, Any]:
-        return {
-            "step_id": self.step_id,
-            "claim_id": self.claim_id.hex,
-            "attempt": self.attempt,
-            "step": self.step,
-            "subject": self.subject,
-            "key": self.key,
-            "payload": self.payload,
-            "in_doubt": self.in_doubt,
-        }
-
-
-class Bundle(msgspec.Struct, frozen=True):
-    """A message to an agent: claims of one agent and one timeout (seconds)."""
-
-    agent: str
-    timeout_seconds: int
-    requests: tuple[Request, ...]
-    #: The call may end its process, so no other runs beside it.
-    is_alone: bool = False
-    #: Its agent has a rate: its calls are counted when they are made.
-    is_rated: bool = False
-
-    def to_wire(self) -> dict[str, Any]:
-        return {
-            "version": VERSION,
-            "agent": self.agent,
-            "timeout_seconds": self.timeout_seconds,
-            "is_alone": self.is_alone,
-            "is_rated": self.is_rated,
-            "requests": [request.to_wire() for request in self.requests],
-        }
-
-    @classmethod
-    def from_wire(cls, body: Any) -> "Bundle":
-        """Return the bundle in ``body``; raise ``MessageError`` if there is none."""
-        _check_version(body)
-        try:
-            return msgspec.convert(body, cls)
-        except _NO_MESSAGE as error:
-            raise MessageError(f"This is no bundle of requests: {error}") from error
+    process_id: int = 0
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -92,16 +46,16 @@ class Reply(msgspec.Struct, frozen=True):
     fault: FaultRecord | None = None
     #: {"seconds", "question", "permission", "escalate_seconds", "is_asked_once"}.
     deferral: dict[str, Any] | None = None
-    #: Bytes of the result, if the sender knows them; not sent.
-    size: int = msgspec.field(default=0, name="not on the wire")
+    #: The idempotency key of the call; a filed reply has none, as its claim holds.
+    key: str = ""
 
     @classmethod
     def of_deferral(cls, request: Request, deferral: dict[str, Any]) -> "Reply":
         return cls(request.step_id, request.claim_id, request.attempt, deferral=deferral)
 
     @classmethod
-    def of(cls, request: Request, result: dict[str, Any], size: int = 0) -> "Reply":
-        return cls(request.step_id, request.claim_id, request.attempt, result=result, size=size)
+    def of(cls, request: Request, result: dict[str, Any]) -> "Reply":
+        return cls(request.step_id, request.claim_id, request.attempt, result, key=request.key)
 
     @classmethod
     def of_fault(cls, request: Request, fault: Fault, *, is_proof: bool = False) -> "Reply":
@@ -146,45 +100,9 @@ class Reply(msgspec.Struct, frozen=True):
             raise MessageError(f"The kind of a fault must be one of {kinds}, got {self.kind!r}.")
 
 
-def replies_to_wire(replies: list[Reply]) -> dict[str, Any]:
-    return {"version": VERSION, "replies": [reply.to_wire() for reply in replies]}
-
-
-def replies_from_wire(body: Any) -> list[Reply]:
-    """Return the replies in ``body``; raise ``MessageError`` if there are none."""
-    _check_version(body)
-    try:
-        replies = msgspec.convert(body.get("replies"), list[Reply])
-    except _NO_MESSAGE as error:
-        raise MessageError(f"This is no list of replies: {error}") from error
-    for reply in replies:
-        reply.check()
-    return replies
-
-
-def _check_version(body: Any) -> None:
-    version = body.get("version") if isinstance(body, dict) else None
-    if version != VERSION:
-        raise MessageError(f"Message version {version!r} is not known; this code speaks {VERSION}.")
-
-
 #: The largest process input, request or result, as JSON text.
 MAX_DOCUMENT_BYTES = 262_144
 MAX_DEPTH = 32
-#: The most payload or results in one message, beyond the first: RabbitMQ 4 takes 16 MiB.
-MESSAGE_BYTES = 1_048_576
-
-
-def parcels(sizes: Sequence[int]) -> Iterator[slice]:
-    """Yield slices of ``sizes`` (bytes) that each fit one message, in order."""
-    begin = total = 0
-    for i, size in enumerate(sizes):
-        if i > begin and total + size > MESSAGE_BYTES:
-            yield slice(begin, i)
-            begin, total = i, 0
-        total += size
-    if begin < len(sizes):
-        yield slice(begin, len(sizes))
 
 
 def storable(document: Any, what: str = "An agent's result") -> int:
@@ -195,7 +113,7 @@ def storable(document: Any, what: str = "An agent's result") -> int:
     if not isinstance(document, dict):
         raise MessageError(f"{what} must be a dict, got {type(document).__name__}.")
     try:
-        text = encode_document(document)
+        text = encode_strictly(document)
     except (TypeError, ValueError, RecursionError) as error:
         raise MessageError(f"{what} must be JSON: {error}") from error
     check_limits(document, text, what)

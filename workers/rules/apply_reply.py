@@ -4,15 +4,18 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
+import msgspec
+from msgspec import UNSET
+
 from workers.definitions.effects import Effect, is_doubtful
 from workers.definitions.sentences import say_names
 from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import Reply
 from workers.rules import compensation, evidence, late_success, on_failure
-from workers.rules.backoff import Backoff
+from workers.rules.backoff import Backoff, is_exhausted
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
-from workers.states import SETTLED_STEP_STATES, ProcessState, StepState
+from workers.states import FINAL_PROCESS_STATES, SETTLED_STEP_STATES, ProcessState, StepState
 
 
 def holds(step: StepRow | None, reply: Reply) -> bool:
@@ -22,15 +25,25 @@ def holds(step: StepRow | None, reply: Reply) -> bool:
     )
 
 
-def apply_reply(locked: LockedProcess, reply: Reply, actor: str, rng: Random | None = None) -> bool:
-    """Apply one reply.  False: its claim no longer holds, and nothing has changed."""
+def apply_reply(
+    locked: LockedProcess,
+    reply: Reply,
+    actor: str,
+    rng: Random | None = None,
+    *,
+    others_pass: bool = False,
+) -> bool:
+    """Apply one reply.  False: its claim no longer holds, and nothing has changed.
+
+    ``others_pass``: the answer that the agent got before this one reached the service.
+    """
     step = locked.step(reply.step_id)
     if step is None or not holds(step, reply) or (reply.deferral and step.is_deferred):
         return False
     if reply.deferral is not None:
         _defer(locked, step, reply.deferral, actor)
     elif reply.fault is not None:
-        apply_fault(locked, step, reply.fault, actor, rng)
+        apply_fault(locked, step, reply.fault, actor, rng, others_pass=others_pass)
     else:
         evidence.ended_well(step)
         apply_result(locked, step, reply.result or {}, actor)
@@ -44,6 +57,7 @@ def apply_result(
     locked.touch(step)
     step.result, step.fault = result, None
     locked.move(step, StepState.PROCESSED, "processed", actor, public=True, **detail)
+    evidence.ended_after_loss(step, locked.now)
     if step.undoes_id is not None:
         compensation.undone(locked, step, actor)
         late_success.after_undo(locked, compensation.forward_of(locked, step), step, actor)
@@ -52,6 +66,10 @@ def apply_result(
 def _defer(locked: LockedProcess, step: StepRow, deferral: dict[str, Any], actor: str) -> None:
     """Make a step wait for a callback; apply one that came early at once."""
     locked.touch(step)
+    asks_person = bool(deferral.get("question") or deferral.get("permission"))
+    if step.early is not None and step.early.get("is_persons") and not asks_person:
+        # A service answers this call: a person's word is not its proof.
+        locked.drop_early(step, actor)
     early, step.early = step.early, None
     if early is not None:
         fault = FaultRecord.from_json(early.get("fault"))
@@ -92,17 +110,30 @@ def _defer(locked: LockedProcess, step: StepRow, deferral: dict[str, Any], actor
 
 
 def apply_fault(
-    locked: LockedProcess, step: StepRow, fault: FaultRecord, actor: str, rng: Random | None
+    locked: LockedProcess,
+    step: StepRow,
+    fault: FaultRecord,
+    actor: str,
+    rng: Random | None,
+    *,
+    others_pass: bool = False,
 ) -> None:
     """Apply a fault: park the step, count a failure, or end it in error."""
     locked.touch(step)
+    is_alone = False
+    if fault.is_of_our_side:
+        before = step.fault.refusals if step.fault is not None else UNSET
+        is_alone = others_pass and before is not UNSET
+        refusals = 1 if before is UNSET else before + is_alone
+        is_alone = is_alone and is_exhausted(refusals, step.failure_threshold)
+        fault = msgspec.structs.replace(fault, refusals=refusals)
     if fault.kind == "transient":
         if locked.fail(step, "failed", actor, fault, rng):
             on_failure.carry_out(locked, step, actor)
         return
     evidence.ended_with(step, fault)
     step.fault = fault.noted(locked.now)
-    if fault.kind == "unavailable":
+    if fault.kind == "unavailable" and not is_alone:
         step.unavailable_count += 1
         delay = max(
             Backoff(step.backoff_base_seconds, step.backoff_cap_seconds).seconds(
@@ -157,14 +188,14 @@ def finish(locked: LockedProcess, actor: str) -> None:
     """End the process once every step is settled, or everything is undone."""
     if locked.process.state == ProcessState.COMPENSATING:
         compensation.finish(locked, actor)
+        if locked.process.state in FINAL_PROCESS_STATES:
+            _tell_doubts(locked)
     elif locked.is_forward:
         states = {step.state for step in locked.steps}
         if states <= SETTLED_STEP_STATES:
             _begin(locked, actor)
             locked.move_process(ProcessState.PROCESSED, "processed", actor)
-            perhaps = [s.name for s in locked.forward_steps if evidence.is_perhaps_undone(s)]
-            if perhaps:
-                locked.alert("ended_in_doubt", steps=say_names(perhaps))
+            _tell_doubts(locked)
         elif (
             StepState.ERROR in states
             and not states & {StepState.PENDING, StepState.PROCESSING}
@@ -175,6 +206,13 @@ def finish(locked: LockedProcess, actor: str) -> None:
             failed = [step.name for step in locked.steps if step.state == StepState.ERROR]
             _begin(locked, actor)
             locked.move_process(ProcessState.ERROR, "error", actor, steps=failed)
+
+
+def _tell_doubts(locked: LockedProcess) -> None:
+    """Alert an operator to the steps of an ended process whose effect nobody knows."""
+    names = [step.name for step in locked.forward_steps if evidence.is_unknown_at_end(step)]
+    if names:
+        locked.alert("ended_in_doubt", steps=say_names(names))
 
 
 def _begin(locked: LockedProcess, actor: str) -> None:
@@ -204,6 +242,12 @@ def give_up_doubtful(locked: LockedProcess, step: StepRow, actor: str) -> bool:
     if compensation.is_a_persons(locked, step):
         code = "done_by_hand"
         message = _by_hand(compensation.forward_of(locked, step))
+    elif compensation.is_forgotten(locked, step):
+        code, name = "key_expired", compensation.forward_of(locked, step).name
+        message = (
+            f"{name} may have had its effect, and its service has forgotten the key by now, so an "
+            "undo would find nothing: look there, and undo it by hand"
+        )
     elif is_doubtful(step, locked.now):
         is_unsafe = step.effect == Effect.UNSAFE
         code = "outcome_unknown" if is_unsafe else "key_expired"
@@ -213,7 +257,8 @@ def give_up_doubtful(locked: LockedProcess, step: StepRow, actor: str) -> bool:
     else:
         return False
     locked.touch(step)
-    step.fault = FaultRecord("transient", code, message).noted(locked.now)
+    refusals = step.fault.refusals if step.fault is not None else UNSET
+    step.fault = FaultRecord("transient", code, message, refusals=refusals).noted(locked.now)
     locked.move(step, StepState.ERROR, code, actor, public=True)
     if step.undoes_id is not None:
         # Raise the alert at once: the process may end in error on it before the next look.

@@ -44,8 +44,3 @@ def is_out_of_time(
     if began_at is None or total_seconds is None:
         return False
     return now + timedelta(seconds=delay_seconds) >= began_at + timedelta(seconds=total_seconds)
-
-
-def dispatch_allowance(lost_count: int, first_seconds: float, cap_seconds: float) -> float:
-    """Return how long a claim sent again ``lost_count`` times may wait for its start."""
-    return min(cap_seconds, first_seconds * 2.0 ** min(lost_count, 30))

@@ -26,12 +26,19 @@ class Plan:
     lasting: tuple[str, ...]
     #: Steps that a person did by hand, so a person must undo them.
     by_hand: tuple[str, ...] = ()
+    #: Steps whose service has forgotten the key of a call of unknown outcome: a person looks there.
+    forgotten: tuple[str, ...] = ()
 
 
 def is_past_no_return(locked: LockedProcess) -> bool:
+    """Say whether a process can no longer be undone."""
+    states = {step.name: step.state for step in locked.forward_steps}
+    return is_passed(locked.process.no_return, states)
+
+
+def is_passed(no_return: Collection[str], states: Mapping[str, str]) -> bool:
     """Say whether all steps that make undoing impossible are processed."""
-    names = locked.process.no_return
-    return bool(names) and all(locked.named(name).state == StepState.PROCESSED for name in names)
+    return bool(no_return) and all(states.get(name) == StepState.PROCESSED for name in no_return)
 
 
 def plan(locked: LockedProcess, among: Collection[StepRow] | None = None) -> Plan:
@@ -58,6 +65,7 @@ def plan(locked: LockedProcess, among: Collection[StepRow] | None = None) -> Pla
             step.name for step in acting if step.name not in names and not evidence.is_none(step)
         ),
         by_hand=tuple(step.name for step in ordered if step.is_by_hand),
+        forgotten=tuple(s.name for s in ordered if evidence.is_forgotten(s, locked.now)),
     )
 
 
@@ -125,7 +133,7 @@ def turn_back(
 
 
 def void(locked: LockedProcess, steps: Collection[StepRow], actor: str) -> None:
-    """Cancel steps that no agent works on: waiting, queued, unstarted, or awaiting a callback."""
+    """Cancel steps that no agent works on: waiting, queued, or awaiting a callback."""
     for step in steps:
         if step.state in (StepState.WAITING, StepState.PENDING) or (
             step.state == StepState.PROCESSING and not step.is_at_work
@@ -165,7 +173,21 @@ def undone(locked: LockedProcess, step: StepRow, actor: str) -> None:
     locked.touch(forward)
     evidence.undone(forward)
     if forward.state != StepState.COMPENSATED:
-        locked.move(forward, StepState.COMPENSATED, "compensated", actor, public=True, by=step.name)
+        found = {"found_nothing": True} if _found_nothing(step) else {}
+        locked.move(
+            forward,
+            StepState.COMPENSATED,
+            "compensated",
+            actor,
+            public=True,
+            by=step.name,
+            **found,
+        )
+
+
+def _found_nothing(undo: StepRow) -> bool:
+    """Say whether an undo's service answered that there was nothing to undo: only empty values."""
+    return bool(undo.result) and not any((undo.result or {}).values())
 
 
 def finish(locked: LockedProcess, actor: str) -> None:
@@ -211,6 +233,16 @@ def _may_begin(locked: LockedProcess, step: StepRow) -> bool:
 def is_a_persons(locked: LockedProcess, step: StepRow) -> bool:
     """Say whether a step undoes work done by hand: then a person has to undo it, too."""
     return step.undoes_id is not None and forward_of(locked, step).is_by_hand
+
+
+def is_forgotten(locked: LockedProcess, step: StepRow) -> bool:
+    """Say whether a step undoes a possible effect whose key the service has forgotten by now.
+
+    Such an undo would find nothing, and prove nothing.
+    """
+    return step.undoes_id is not None and evidence.is_forgotten(
+        forward_of(locked, step), locked.now
+    )
 
 
 def forward_of(locked: LockedProcess, step: StepRow) -> StepRow:

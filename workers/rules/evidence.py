@@ -12,12 +12,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from workers.definitions.effects import Effect
+from workers.definitions.effects import Effect, is_beyond_finding_out
 from workers.protocol.faults import FaultRecord
 from workers.rules.rows import StepRow
 from workers.states import StepState
 
-#: The fault that a restored database records on a step that it has as processed.
+#: The fault on a processed step that may have been undone in what a restored database lost.
 MAY_BE_UNDONE = FaultRecord(
     "transient",
     "may_be_undone",
@@ -71,9 +71,35 @@ def is_none(step: StepRow) -> bool:
     return not step.may_have_effect
 
 
+def may_have_been_called(step: StepRow) -> bool:
+    """Say whether a call may have been made, also one that this database has lost."""
+    return step.attempt > 0 or step.may_have_effect or is_lost(step)
+
+
+def is_proved_early(step: StepRow) -> bool:
+    """Say whether the early answer of a step that was called is a success, and not a person's."""
+    is_success = step.early is not None and step.early.get("fault") is None
+    is_persons = step.early is not None and bool(step.early.get("is_persons"))
+    return is_success and not is_persons and step.attempt > 0 and step.effect != Effect.NONE
+
+
 def needs_undo(step: StepRow) -> bool:
     """Say whether undoing a process must undo this step: a call under way may yet succeed."""
     return not is_none(step) or step.is_at_work
+
+
+def is_forgotten(step: StepRow, now: datetime) -> bool:
+    """Say whether the effect is possible, and its service no longer knows the key of the call.
+
+    A success that came late has proved it, so its undo knows what to undo.
+    """
+    return (
+        step.effect == Effect.IDEMPOTENT
+        and of(step) == Evidence.POSSIBLE
+        and step.state != StepState.PROCESSED
+        and step.early is None
+        and is_beyond_finding_out(step.effect, step.key_retention_seconds, step.key_used_at, now)
+    )
 
 
 def begin(step: StepRow, now: datetime) -> None:
@@ -117,14 +143,20 @@ def done_by_hand(step: StepRow) -> None:
 
     A doubt that a call left stays: the service may have done the work, too.
     """
-    doubt = step.is_in_doubt
+    # A service that accepted the call may yet do the work.
+    doubt = step.is_in_doubt or (step.is_deferred and step.may_have_effect)
     ended_well(step)
     step.is_by_hand, step.is_in_doubt = step.may_have_effect, doubt
 
 
+def happened_beside(step: StepRow) -> None:
+    """Record a success of the service for a step that a person did by hand or left out."""
+    step.may_have_effect = step.is_in_doubt = True
+
+
 def undone(step: StepRow) -> None:
-    """Record that the effect was undone."""
-    step.may_have_effect = step.is_in_doubt = step.is_by_hand = False
+    """Record that the effect was undone; what a person did stays known as such."""
+    step.may_have_effect = step.is_in_doubt = False
 
 
 def nothing_happened(step: StepRow) -> None:
@@ -151,10 +183,36 @@ def may_be_undone(step: StepRow, now: datetime) -> bool:
     return True
 
 
-def is_perhaps_undone(step: StepRow) -> bool:
-    """Say whether a processed step may have been undone, without a trace in this database."""
-    code = step.fault.code if step.fault is not None else None
-    return step.state == StepState.PROCESSED and code == MAY_BE_UNDONE.code
+def lost_what_followed(step: StepRow) -> None:
+    """Record that this database lacks calls of the step and of its undo, under any of its keys.
+
+    Its service may repeat an answer of which the effect has been undone since.  The mark is on the
+    undo, so that it outlives answers, faults, fall-backs and new keys.
+    """
+    if step.undo is not None:
+        step.undo = {**step.undo, "is_lost": True}
+
+
+def ended_after_loss(step: StepRow, now: datetime) -> None:
+    """Record for a step just processed that its answer may be older than its undo."""
+    if is_lost(step) and not step.is_by_hand:
+        may_be_undone(step, now)
+
+
+def is_lost(step: StepRow) -> bool:
+    """Say whether this database lacks calls of the step."""
+    return step.undo is not None and bool(step.undo.get("is_lost"))
+
+
+def is_unknown_at_end(step: StepRow) -> bool:
+    """Say whether nobody knows if an ended process had this effect, had it twice, or undid it.
+
+    An optional step that failed has an alert of its own.
+    """
+    if step.state == StepState.SKIPPED and step.is_optional and step.fault is not None:
+        return False
+    is_twice = of(step) == Evidence.BY_HAND and step.is_in_doubt
+    return is_twice or of(step) == Evidence.POSSIBLE
 
 
 def may_have_run(step: StepRow, since: datetime) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from workers.protocol.faults import FaultRecord
 from workers.rules import apply_reply, evidence, late_success
-from workers.rules.overdue_answers import UNANSWERED
+from workers.rules.overdue_answers import UNANSWERED, permission_to_answer
 from workers.rules.refusals import refused
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
@@ -95,7 +95,7 @@ def answer(
 def is_same(step: HasAnswer, body: dict[str, Any]) -> bool:
     """Say whether an answer is the one that the step has."""
     if step.early is not None:
-        return bool(step.early == body)
+        return all(step.early.get(name) == body.get(name) for name in ("result", "fault"))
     fault = FaultRecord.from_json(body.get("fault"))
     if fault is None:
         return step.result is not None and step.result == body["result"]
@@ -125,12 +125,12 @@ def report_progress(locked: LockedProcess, step: StepRow, progress: dict[str, An
 def may_be_asking(step: StepRow) -> bool:
     """Say whether a person may have been asked about a step, or may still be asked.
 
-    A step that was called and does not wait for an answer has asked no one, unless its time for
-    the answer is over.
+    A step that waits for a service has asked no one: a person's word is not the service's proof.
+    A step that was called and waits no longer has asked only if its time for the answer is over.
     """
-    if step.is_deferred or step.state == StepState.WAITING or step.attempt == 0:
-        return True
-    return step.fault is not None and step.fault.code == UNANSWERED.code
+    if step.is_deferred or (step.fault is not None and step.fault.code == UNANSWERED.code):
+        return bool(permission_to_answer(step))
+    return step.state == StepState.WAITING or step.attempt == 0
 
 
 def _has_asked(step: StepRow) -> bool:
@@ -147,6 +147,6 @@ def _keep(locked: LockedProcess, step: StepRow, body: dict[str, Any], actor: str
         # The answer belongs to an attempt that has already ended.
         return Outcome.IGNORED
     locked.touch(step)
-    step.early = body
+    step.early = {**body, "is_persons": True} if actor.startswith(PEOPLE) else body
     locked.note("answer_kept", actor, step=step, detail={"step": step.name})
     return Outcome.KEPT

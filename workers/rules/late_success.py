@@ -1,28 +1,45 @@
-"""A success that comes after its effect was undone: the last sign that money moved.  Pure.
+"""A success that contradicts how its step ended: the last sign that money moved.  Pure.
 
-The undo may have reached the service before the call took effect.  So the undo is called once
-more, under the same key, and an alert asks an operator to look.  A process that has ended is
-undone once more.
+Its step was undone, failed and given up, skipped, or done by a person.  The undo may have reached
+the service before the call took effect: it is called once more, under the same key, even if the
+process has ended, and an alert asks an operator to look.  What a person did or undid is left to a
+person: an undo beside theirs would give back twice.
 """
 
 from typing import Any
 
 from workers.definitions.effects import Effect
+from workers.protocol.messages import Reply
 from workers.rules import evidence
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
-from workers.states import FINAL_PROCESS_STATES, ProcessState, StepState
+from workers.states import FINAL_PROCESS_STATES, SETTLED_STEP_STATES, ProcessState, StepState
 
-_ENDED = frozenset({StepState.PROCESSED, StepState.SKIPPED})
+_ENDED = SETTLED_STEP_STATES
+_GIVEN_UP = frozenset({StepState.COMPENSATED, StepState.CANCELLED, StepState.ERROR})
 
 
 def is_late(locked: LockedProcess, step: StepRow) -> bool:
-    """Say whether a success is news about a step that was called and then given up."""
-    if step.state not in (StepState.COMPENSATED, StepState.CANCELLED):
+    """Say whether a success is news about a step that was called and then ended without it."""
+    if step.effect == Effect.NONE or not evidence.may_have_been_called(step):
         return False
-    was_called = step.attempt > 0 and step.effect != Effect.NONE
+    if step.state in _ENDED:
+        return step.state == StepState.SKIPPED or step.is_by_hand
     had_result = step.result is not None or step.id in locked.results_as_read
-    return was_called and not had_result and locked.is_given_up(step)
+    is_news = step.is_by_hand or not had_result
+    return step.state in _GIVEN_UP and is_news and locked.is_given_up(step)
+
+
+def of_reply(locked: LockedProcess, step: StepRow, reply: Reply, actor: str) -> bool:
+    """Record the success of a call whose claim no longer holds.  False: it is no news."""
+    if reply.result is None or step.effect == Effect.NONE:
+        return False
+    body = {"result": reply.result}
+    if is_former(step, reply.key):
+        take_former(locked, step, reply.key, body, actor)
+        return True
+    is_news = reply.key == step.idempotency_key and is_late(locked, step)
+    return is_news and take(locked, step, body, actor)
 
 
 def take(locked: LockedProcess, step: StepRow, body: dict[str, Any], actor: str) -> bool:
@@ -32,19 +49,54 @@ def take(locked: LockedProcess, step: StepRow, body: dict[str, Any], actor: str)
     locked.touch(step)
     step.early = body
     undo = _undo_of(locked, step)
-    if undo is not None:
+    says = _what_follows(step, undo)
+    if step.state in _ENDED:
+        evidence.happened_beside(step)
+    elif undo is not None and says != "beside":
         # Without an undo step, no call was made or nothing can undo it: a person has to look.
         evidence.ended_well(step)
     detail = {"step": step.name, "answer": body}
     locked.note("late_success", actor, step=step, attempt=step.attempt, detail=detail)
-    if undo is None or undo.state in _ENDED or undo.is_at_work:
-        locked.alert("late_success", step, says=["undone_again" if undo else "lasting"])
-    if undo is not None and undo.state in _ENDED:
-        _ask_again(locked, undo, actor)
-    elif undo is not None and undo.is_at_work:
-        # The undo call under way began before this success was known: repeat it afterwards.
-        step.early = {**body, "asks_again": True}
+    if says:
+        locked.alert("late_success", step, says=[says])
+    if undo is not None and says == "undone_again":
+        if undo.state == StepState.PROCESSING:
+            # The undo call under way began before this success was known: repeat it afterwards.
+            step.early = {**body, "asks_again": True}
+        else:
+            _ask_again(locked, undo, actor)
     return True
+
+
+def _what_follows(step: StepRow, undo: StepRow | None) -> str:
+    """Return the sentence of the alert; empty: the undo is yet to be called, and needs nobody."""
+    if step.is_by_hand or (undo is not None and undo.is_by_hand):
+        # The service did it as well, or after a person gave it back: only a person can tell.
+        return "beside"
+    if undo is not None:
+        is_begun = undo.state in _ENDED or undo.state == StepState.PROCESSING
+        return "undone_again" if is_begun else ""
+    return "beside" if step.state in _ENDED else "lasting"
+
+
+def is_former(step: StepRow, key: str) -> bool:
+    """Say whether a key was this step's before it began again or went to another agent."""
+    stem, _, number = key.rpartition(":")
+    is_same = step.idempotency_key.rpartition(":")[0] == stem
+    return is_same and number.isdecimal() and int(number) < step.generation
+
+
+def take_former(
+    locked: LockedProcess, step: StepRow, key: str, body: dict[str, Any], actor: str
+) -> None:
+    """Record a success of a call under a former key: an operator has to look.
+
+    The step's evidence is about its present key, and its undo would be, too.
+    """
+    locked.note(
+        "late_success", actor, step=step, detail={"step": step.name, "key": key, "answer": body}
+    )
+    locked.alert("late_success", step, says=["former"])
 
 
 def after_undo(locked: LockedProcess, forward: StepRow, undo: StepRow, actor: str) -> None:
@@ -52,14 +104,17 @@ def after_undo(locked: LockedProcess, forward: StepRow, undo: StepRow, actor: st
     early = forward.early or {}
     if early.get("asks_again"):
         forward.early = {name: value for name, value in early.items() if name != "asks_again"}
+        if undo.is_by_hand:
+            # Whoever undid it knew of the success.
+            return
         evidence.ended_well(forward)
         _ask_again(locked, undo, actor)
 
 
 def _undo_of(locked: LockedProcess, step: StepRow) -> StepRow | None:
-    """Return the newest undo step of a step."""
-    undo_steps = [undo for undo in locked.undo_steps if undo.undoes_id == step.id]
-    return max(undo_steps, key=lambda undo: undo.id, default=None)
+    """Return the undo step of what a step did under its present key."""
+    key = f"{step.idempotency_key}:undo"
+    return next((undo for undo in locked.undo_steps if undo.idempotency_key == key), None)
 
 
 def _ask_again(locked: LockedProcess, undo: StepRow, actor: str) -> None:

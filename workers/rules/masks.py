@@ -13,7 +13,7 @@ from typing import Any
 STARS = "***"
 #: The path of the whole document.
 WHOLE = ""
-MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+MAIL = re.compile(r"[\w.+#!$%*^`{|}~-][\w.+#!$%*^`{|}~'&-]*@[\w-]+(?:\.[\w-]+)+")
 #: A shorter text would match unrelated ones.
 SHORTEST = 3
 #: Han, kana and hangul: one character may be a word, and two may be a name.
@@ -22,6 +22,17 @@ EAST_ASIAN = re.compile(
     "\U00020000-\U0003ffff]"
 )
 SHORTEST_EAST_ASIAN = 2
+#: A number that may stand for anything in another text: a year, a quantity, a sum of money.
+_ANY_NUMBER = re.compile(r"\d{1,6}|\d+[.,]\d{1,2}")
+#: What the engine itself writes into its records: names out of the code, instants, states, actors.
+_OWN = {
+    *("step", "agent", "from_agent", "to_agent", "kind", "code", "verb", "permission", "request"),
+    *("amount", "asked_by", "locked_by", "claim", "claimed_at", "started_at", "complete_by", "at"),
+    *("deadline_at", "reported_at", "since", "until", "not_before", "undo", "lasting"),
+    *("begins_again", "in_doubt", "may_be_undone", "answered", "by_hand", "owner", "after"),
+}
+#: Records within records, and what others wrote in them.
+_RECORDS, _FOREIGN = frozenset({"fault", "answer"}), frozenset({"changes", "result"})
 #: The most words in a name, and the most characters in an East Asian name without a space.
 MOST_WORDS, LONGEST_CUT = 4, 6
 _BETWEEN_WORDS = re.compile(r"[\s\u30fb\uff65]+")
@@ -46,8 +57,10 @@ def _first(text: str) -> str:
     return "" if EAST_ASIAN.match(text) else text[:1]
 
 
-def _is_long_enough(word: str) -> bool:
-    """Say whether a word is long enough to look for in other texts."""
+def _is_telling(word: str) -> bool:
+    """Say whether a word is worth looking for in other texts: long enough, and no mere number."""
+    if _ANY_NUMBER.fullmatch(word):
+        return False
     return len(word) >= (SHORTEST_EAST_ASIAN if EAST_ASIAN.match(word) else SHORTEST)
 
 
@@ -94,7 +107,7 @@ class Mask:
         words: set[str] = set()
         for document in documents:
             self._collect(document, (), is_personal=False, words=words)
-        parts = {part for word in words for part in _parts(word) if _is_long_enough(part)}
+        parts = {part for word in words for part in _parts(word) if _is_telling(part)}
         # The longest first: an address may begin with a name.
         ordered = sorted(words | parts, key=len, reverse=True)
         # A part of a name may be an ordinary word as well: match "Will", but not "will".
@@ -124,11 +137,21 @@ class Mask:
     def record(self, record: Any) -> Any:
         """Return one of the engine's own records masked: a fault, a question, a journal's detail.
 
-        If the whole document is personal, a record holds only its changed values: mask those.
+        What the engine wrote stays, whatever a person is called.  If the whole document is
+        personal, of a record the changed values and results are, and texts that repeat a value.
         """
-        if WHOLE not in self._paths:
-            return self.value(record)
-        return type(self)(["changes"])._value(self._mask_texts(record), (), is_personal=False)
+        if not isinstance(record, dict):
+            return self._mask_texts(record)
+        return {key: self._item(key, item) for key, item in record.items()}
+
+    def _item(self, key: str, item: Any) -> Any:
+        if key in _OWN:
+            return item
+        if key in _RECORDS:
+            return self.record(item)
+        if WHOLE in self._paths and key not in _FOREIGN:
+            return self._mask_texts(item)
+        return self._value(item, (key,), is_personal=False)
 
     def _mask_texts(self, value: Any) -> Any:
         match value:
@@ -170,7 +193,7 @@ class Mask:
                     self._collect(item, path, is_personal=is_personal, words=words)
             case str() if is_personal:
                 parts = {value.strip(), *(line.strip() for line in value.splitlines())}
-                words.update(part for part in parts if _is_long_enough(part))
+                words.update(part for part in parts if _is_telling(part))
 
     def _is_personal(self, path: tuple[str, ...]) -> bool:
         """Say whether a declared path occurs in ``path``: documents may embed parts of others."""

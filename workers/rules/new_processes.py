@@ -8,7 +8,7 @@ from workers.exceptions import BadText, MessageError
 from workers.protocol.messages import check_limits
 from workers.rules.rows import NewProcess, NewSink
 from workers.runtime import storable_text
-from workers.runtime.json_text import encode_document
+from workers.runtime.json_text import UnreadableDocument, encode_strictly
 
 #: The lengths of the columns.
 LONGEST_SUBJECT = 200
@@ -21,7 +21,7 @@ SINK_KINDS = ("queue", "webhook")
 def check(process: NewProcess) -> None:
     """Raise ``BadText``, ``ValueError`` or ``TypeError`` for values that no column holds."""
     _check_subject(process.subject)
-    storable_text.check("lane", process.lane)
+    storable_text.check_all(lane=process.lane, submission_key=process.submission_key)
     _check_priority(process.priority)
     _check_deadline(process.deadline_at)
     _check_input(process.input)
@@ -45,6 +45,11 @@ def _check_priority(priority: int) -> None:
 
 
 def _check_deadline(deadline_at: datetime | None) -> None:
+    if deadline_at is not None and not isinstance(deadline_at, datetime):
+        raise TypeError(
+            f"deadline_at must be a datetime with a time zone, got {deadline_at!r}. "
+            "Add it to the present instant."
+        )
     if deadline_at is not None and deadline_at.tzinfo is None:
         raise ValueError(
             f"deadline_at must be an instant with a time zone, got {deadline_at!r}. Make it aware."
@@ -67,10 +72,13 @@ def _check_input(document: object) -> None:
     if not isinstance(document, dict):
         raise TypeError(f"input must be a dict, got {type(document).__name__}. Put it into one.")
     try:
-        text = encode_document(document)
+        text = encode_strictly(document)
     except RecursionError:
         raise ValueError("input is nested too deep to be JSON. Flatten it.") from None
     except (TypeError, ValueError) as error:
+        if isinstance(error, UnreadableDocument):
+            # Mostly for a text that cannot be stored, either: that one is named.
+            storable_text.check_value("input", document)
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(
             f"input must be JSON, got a value that JSON does not have: {error}. Pass text or None."
@@ -86,6 +94,8 @@ def _check_input(document: object) -> None:
 
 def _check_sinks(sinks: Sequence[NewSink]) -> None:
     for sink in sinks:
+        if not isinstance(sink, NewSink):
+            raise TypeError(f"sinks must be a sequence of NewSink, got {sink!r} in it.")
         if sink.kind not in SINK_KINDS:
             raise ValueError(
                 f"The kind of a sink must be {' or '.join(SINK_KINDS)}, got {sink.kind!r}."

@@ -1,13 +1,16 @@
 """Carry out the policy of a step that has failed for good.  Pure.
 
-The first that applies: the next fall-back agent, unless the business said no, and if a possible
-effect is absent or can be undone first; skip, if the step is optional; compensate without an alert,
-if the business said no; otherwise what the step declares: error, compensate, wait, or ask, which
-lets the other branches go on meanwhile.  Nothing is undone past the point of no return: there a
-failure goes to an operator.
+The first that applies: the next fall-back agent, unless the business said no or our own credentials
+or address were refused, and if a possible effect is absent or can be undone first; skip, if the
+step is optional; compensate without an alert, if the business said no; an operator, if we were
+refused; otherwise what the step declares: error, compensate, wait, or ask, which lets the other
+branches go on meanwhile.  Nothing is undone past the point of no return: there a failure goes to an
+operator.
 """
 
 from datetime import timedelta
+
+from msgspec import UNSET
 
 from workers.definitions.effects import is_doubtful
 from workers.rules import compensation, evidence, fall_back
@@ -43,7 +46,7 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: b
         locked.alert("process_error", step, is_counted=is_counted, reason=message)
     elif _is_refused(step) and not compensation.is_past_no_return(locked):
         compensation.begin(locked, ProcessState.COMPENSATED, actor, f"{step.name}: {reason}")
-    elif _is_refused(step):
+    elif _is_refused(step) or _is_of_our_side(step):
         _stop(locked, step, actor, reason)
     elif step.on_failure == "wait" and not _is_waited_for_in_vain(locked, step):
         _wait(locked, step, actor)
@@ -70,8 +73,13 @@ def _is_refused(step: StepRow) -> bool:
     return step.fault is not None and step.fault.kind == "refused"
 
 
+def _is_of_our_side(step: StepRow) -> bool:
+    """Say whether the service refused us, not the step: nothing is undone or bought elsewhere."""
+    return step.fault is not None and step.fault.refusals is not UNSET
+
+
 def _may_fall_back(step: StepRow) -> bool:
-    return not (is_unjudged(step) or _is_refused(step))
+    return not (is_unjudged(step) or _is_refused(step) or _is_of_our_side(step))
 
 
 def _is_waited_for_in_vain(locked: LockedProcess, step: StepRow) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from workers.definitions import registry
 from workers.definitions.checked_values import TIMEOUT_SECONDS
 from workers.definitions.effects import is_doubtful
 from workers.exceptions import MessageError, StateError
@@ -31,7 +32,11 @@ LONGEST_DEFERRAL = 366 * 86_400
 def doubtful(locked: LockedProcess) -> list[str]:
     """Return the names of the steps in error whose outcome only a person can determine."""
     failed = (step for step in locked.active_steps if step.state == StepState.ERROR)
-    return [step.name for step in failed if is_doubtful(step, locked.now)]
+    return [
+        step.name
+        for step in failed
+        if is_doubtful(step, locked.now) or compensation.is_forgotten(locked, step)
+    ]
 
 
 def resubmit(
@@ -64,6 +69,11 @@ def resubmit(
         step.not_before = locked.now
         if step.name in doubtful_names:
             evidence.nothing_happened(step)
+            if compensation.is_forgotten(locked, step):
+                # What nobody knew was whether there is anything to undo.
+                forward = compensation.forward_of(locked, step)
+                locked.touch(forward)
+                evidence.nothing_happened(forward)
         locked.move(
             step,
             # Its condition is evaluated again.
@@ -260,8 +270,8 @@ def retime(locked: LockedProcess, name: str, seconds: int, actor: str, reason: s
     """Set the timeout of a step.
 
     A shorter timeout takes effect at once.  A longer one takes effect with the next claim: at once
-    if the claim is not started (it is made anew) or waits for a callback, else once the current
-    attempt has ended, because its worker keeps the limit it started with.
+    if the step waits for a callback, else once the current attempt has ended, because its worker
+    keeps the limit it started with.
     """
     step = locked.named(name)
     is_over = locked.process.state in FINAL_PROCESS_STATES or locked.is_given_up(step)
@@ -329,13 +339,23 @@ def complete(
 
 
 def skip(locked: LockedProcess, name: str, actor: str, reason: str) -> None:
-    """Go on without a step.  If the process is undone, its possible effect is undone, too."""
+    """Go on without a step.  If the process is undone, its possible effect is undone, too.
+
+    An agent that undoes steps elsewhere gives money or goods back here, too, such as a refund of a
+    return: skipped, it would be owed without a word.
+    """
     step = locked.named(name)
-    if step.undoes_id is not None:
+    if step.undoes_id is not None or step.agent in registry.undo_agents():
         raise StateError(
             f"{name} undoes something and cannot be skipped. Undo it by hand, then complete it."
         )
     _refuse_unless_idle(locked, step, "skipped")
+    if step.is_deferred:
+        # The service that accepted the call may yet do the work.
+        evidence.ended_silent(step)
+    # A person left it out, not its failure, which raises an alert that says so.
+    locked.touch(step)
+    step.fault = None
     locked.move(step, StepState.SKIPPED, "skipped", actor, public=True, by_hand=True, reason=reason)
     external_answers.resume(locked, actor)
 

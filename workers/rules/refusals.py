@@ -108,8 +108,8 @@ TEXTS: Mapping[str, Any] = {
         "Nobody was asked about step %(step)s: %(actor)s ended it as processed at %(at)s."
     ),
     "asks_nobody": _(
-        "Step %(step)s is %(state)s and has asked nobody: it takes no answer. Wait for its agent, "
-        "or complete the step by hand once it is in error."
+        "Step %(step)s is %(state)s and has asked nobody: it takes no answer. Wait for its agent "
+        "or service, or complete the step by hand once nobody works on it."
     ),
     "answer_unwanted": _("Step %(step)s is %(state)s and takes no such answer."),
     "no_job": _("There is no job %(job)s."),

@@ -63,6 +63,7 @@ class StepRow:
     claim_id: UUID | None = None
     locked_by: str | None = None
     claimed_at: datetime | None = None
+    #: Only code of the release before asks: it claims before it starts.
     dispatch_by: datetime | None = None
     started_at: datetime | None = None
     complete_by: datetime | None = None
@@ -75,7 +76,6 @@ class StepRow:
     attempt: int = 0
     failure_count: int = 0
     unavailable_count: int = 0
-    lost_count: int = 0
     not_before: datetime | None = None
     began_at: datetime | None = None
     key_used_at: datetime | None = None
@@ -117,6 +117,7 @@ class StepRow:
         stem = self.idempotency_key.rpartition(":")[0] or self.idempotency_key
         self.idempotency_key = f"{stem}:{self.generation + 1}"
         self.key_used_at = self.early = None
+        self.is_by_hand = False
 
     def give_attempts_back(self) -> None:
         """Reset the counts of failures and the total time."""
@@ -193,6 +194,8 @@ class NewProcess:
     priority: int = 0
     deadline_at: datetime | None = None
     told: Sequence[NewSink] = ()
+    #: The submitter's own key, from which the idempotency keys are made; empty: from a new id.
+    submission_key: str = ""
 
 
 @dataclass(slots=True)

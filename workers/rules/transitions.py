@@ -229,7 +229,7 @@ class LockedProcess:
         step.finished_at = self.now if after in CLOSED_STEP_STATES else None
         # Keep an early answer that came after the step was undone.
         if step.early is not None and after in CLOSED_STEP_STATES - {StepState.COMPENSATED}:
-            self._drop_early(step, actor)
+            self._end_early(step, actor)
         self.note(
             event,
             actor,
@@ -241,14 +241,31 @@ class LockedProcess:
             detail=detail,
         )
 
-    def _drop_early(self, step: StepRow, actor: str) -> None:
-        """Journal that a step ended without asking, and drop its early answer."""
+    def _end_early(self, step: StepRow, actor: str) -> None:
+        """Drop an early answer of a step that has ended, unless it proves how its call ended."""
+        is_done = step.state == StepState.PROCESSED and not step.is_by_hand
+        if is_done or not evidence.is_proved_early(step):
+            self.drop_early(step, actor)
+        elif step.state in SETTLED_STEP_STATES:
+            evidence.happened_beside(step)
+            self.alert("late_success", step, says=["beside"])
+        else:
+            # Its undo, or another call, will be given it.
+            evidence.ended_well(step)
+
+    def drop_early(self, step: StepRow, actor: str) -> None:
+        """Journal that a step did not ask whoever answered early, and drop the answer."""
         answer, step.early = step.early or {}, None
+        answer = {name: value for name, value in answer.items() if name != "is_persons"}
         detail = {"step": step.name, "answer": answer}
         self.note("nobody_asked", actor, step=step, attempt=step.attempt or None, detail=detail)
 
-    def claim(self, step: StepRow, worker: str, allowance_seconds: float) -> None:
-        """Claim a step for one attempt; its clock starts only when an agent starts it."""
+    def claim(self, step: StepRow, worker: str, delivery: UUID) -> None:
+        """Claim a step for one attempt and start it: its worker calls the agent at once.
+
+        ``delivery`` is that of the write: by it the worker finds what it started if the answer is
+        lost.
+        """
         before = step.state
         if not may_move_step(before, StepState.PROCESSING):
             raise StateError(f"Step {step.name} is {before} and cannot be claimed.")
@@ -259,10 +276,11 @@ class LockedProcess:
         step.state = StepState.PROCESSING
         step.attempt += 1
         step.claim_id = uuid4()
-        step.locked_by = worker
-        step.claimed_at = self.now
-        step.dispatch_by = self.now + timedelta(seconds=allowance_seconds)
-        step.lost_count = 0
+        step.locked_by, step.delivery = worker, delivery
+        step.claimed_at = step.started_at = step.dispatch_by = self.now
+        step.complete_by = self.now + timedelta(seconds=step.timeout_seconds)
+        step.began_at = step.began_at or self.now
+        evidence.begin(step, self.now)
         if self.process.state == ProcessState.PENDING:
             self.move_process(ProcessState.PROCESSING, "started", worker)
         self.note(
@@ -274,15 +292,6 @@ class LockedProcess:
             attempt=step.attempt,
             detail={"step": step.name, "agent": step.agent},
         )
-
-    def start(self, step: StepRow, worker: str, delivery: UUID) -> None:
-        """Start a claim in the moment it is made: its worker calls at once."""
-        assert step.claimed_at == self.now, "only a claim of this very moment"
-        step.started_at = self.now
-        step.complete_by = self.now + timedelta(seconds=step.timeout_seconds)
-        step.locked_by, step.delivery = worker, delivery
-        step.began_at = step.began_at or self.now
-        evidence.begin(step, self.now)
 
     def release(self, step: StepRow, event: str, actor: str, **facts: Any) -> bool:
         """Release a claim: the step is pending again.  False: cancelled; its process compensates.
@@ -311,8 +320,6 @@ class LockedProcess:
         The outcome of the call is unknown: the step stays in doubt.
         """
         self.touch(step)
-        if step.claimed_at is not None and step.started_at is not None and step.attempt > 1:
-            step.leave_out(step.started_at - step.claimed_at)
         step.failure_count += 1
         evidence.ended_with(step, fault)
         step.fault = fault.noted(self.now)

@@ -15,13 +15,12 @@ from workers.models import Process, Step
 from workers.rules.breaker import Breaker
 from workers.rules.lateness import is_overdue
 from workers.rules.rate_limit import Bucket
+from workers.rules.room import room_left
 from workers.runtime.timestamps import moment
 from workers.states import ProcessState
 
 #: The most steps to count before another; this number means "or more".
 MOST_BEFORE = 1000
-#: A free agent process has started a step within this time after it was sent.
-QUICK_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,11 @@ class AgentFlow:
     #: The most outstanding answers of deferred calls; None: no limit.
     deferred_window: int | None = None
     outstanding: int = 0
+
+    def room(self, now: datetime) -> int:
+        """Return how many more calls its service may get."""
+        bucket = self.bucket and self.bucket.refilled(now)
+        return room_left(replace(self, bucket=bucket), now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ def pending(row: Step, process: Process, now: datetime, facts: Facts) -> str:
         or unknown_code(row.agent, process, facts)
         or _not_before(row, now, facts)
         or _no_room(row, now, facts)
-        or _("waits for the Scheduler to claim it")
+        or _("waits for an agent process to take it")
     )
 
 
@@ -127,24 +131,6 @@ def _because(reason: str) -> str:
     return _("waits: %(reason)s") % {"reason": reason} if reason else ""
 
 
-def sent(row: Step, now: datetime) -> str:
-    """Return what an unstarted claim waits for."""
-    seconds = (now - row.claimed_at).total_seconds() if row.claimed_at else 0.0
-    if row.lost_count:
-        return _(
-            "was sent to agent %(agent)s %(times)d times in %(seconds)d s, and no agent process has"
-            " started it: start a worker for its queue, or more of them"
-        ) % {"agent": row.agent, "times": row.lost_count + 1, "seconds": round(seconds)}
-    text = _("was sent to agent %(agent)s %(seconds)d s ago") % {
-        "agent": row.agent,
-        "seconds": round(seconds),
-    }
-    if seconds < QUICK_SECONDS:
-        return text
-    busy = _("no agent process has started it yet: all are busy, or none serves its queue")
-    return f"{text}; {busy}"
-
-
 def held(row: Step, facts: Facts) -> str:
     """Return which operator's hold keeps a step from being claimed; empty: none."""
     for key, text in (
@@ -163,7 +149,7 @@ def silence(poll: Duty | None, now: datetime) -> str:
     """Return that no Scheduler is at work, and what to do; empty: one is, or it was not read."""
     if poll is None or not poll.is_late(now):
         return ""
-    remedy = _("start a worker with -Q sas.scheduler,sas.replies,sas.supervisor, and Celery Beat")
+    remedy = _("start a worker with -Q sas.scheduler,sas.supervisor, and Celery Beat")
     if poll.performed_at is None:
         return _("no Scheduler has ever looked for work: %(remedy)s") % {"remedy": remedy}
     return _("no Scheduler has looked for work for %(seconds)d s: %(remedy)s") % {

@@ -6,6 +6,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from celery.exceptions import SoftTimeLimitExceeded
+
+#: What is raised in the main thread once the soft limit has passed.
+SOFT_LIMIT: type[Exception] = SoftTimeLimitExceeded
+
 
 @contextmanager
 def soft_limit_masked() -> Iterator[None]:

@@ -4,6 +4,7 @@ A child whose parent is frozen, dead or shutting down takes no more work.
 """
 
 import mmap
+import os
 import struct
 from time import monotonic
 
@@ -11,6 +12,8 @@ from time import monotonic
 SILENT_SECONDS = 8.0
 
 _BEAT = struct.Struct("d")
+#: Which child is closing, and until when.
+_CLOSING = struct.Struct("id")
 
 
 class Pulse:
@@ -19,6 +22,7 @@ class Pulse:
     def __init__(self) -> None:
         # Anonymous and shared: a forked child sees what the parent writes.
         self._memory = mmap.mmap(-1, _BEAT.size)
+        self._closing = mmap.mmap(-1, _CLOSING.size)
         #: Queues that the worker serves.
         self.queues: tuple[str, ...] = ()
         #: Child processes of the worker.
@@ -31,6 +35,17 @@ class Pulse:
     def stop(self) -> None:
         """Tell the children to take no more work.  Safe in a signal handler."""
         self._memory[:] = _BEAT.pack(float("-inf"))
+
+    def close(self, seconds: float) -> bool:
+        """Have this child take no more work for a while.  False: another one does that already.
+
+        So a worker never stops taking as a whole.  Two that ask in the same moment may both close.
+        """
+        pid, until = _CLOSING.unpack(self._closing[:])
+        if pid != os.getpid() and monotonic() < until:
+            return False
+        self._closing[:] = _CLOSING.pack(os.getpid(), monotonic() + seconds)
+        return True
 
     def is_beating(self) -> bool:
         """Say whether the parent is alive and not shutting down."""

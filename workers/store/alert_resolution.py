@@ -74,7 +74,7 @@ def _statement() -> str:
     instant = "%s::timestamptz" if dialect.is_postgres() else "%s"
     return (
         f"SELECT a.id, a.last_raised_at, CASE a.code {cases} ELSE {BY_HAND} END, a.code, a.cause"
-        f" FROM (SELECT {instant} AS quiet, %s AS lost, {instant} AS good, {instant} AS seen) c"
+        f" FROM (SELECT {instant} AS quiet, {instant} AS good, {instant} AS seen) c"
         " CROSS JOIN workers_alert a"
         " LEFT JOIN workers_process p ON p.id = a.process_id"
         " LEFT JOIN workers_step s ON s.id = a.step_id"
@@ -87,7 +87,6 @@ def _bounds(at: datetime) -> list[object]:
     quiet = max(QUIET_SECONDS, 10 * max(sas.sweep_seconds, sas.poll_seconds))
     return [
         dialect.instant_text(at - timedelta(seconds=quiet)),
-        int(sas.lost_alert_count),
         dialect.instant_text(at - GOOD_FOR),
         dialect.instant_text(at - timedelta(seconds=live_workers.SEEN_SECONDS)),
     ]

@@ -28,9 +28,12 @@ def raise_alert(
     *,
     params: Mapping[str, Any] | None = None,
     subject: str = "",
+    process_id: int | None = None,
     now: datetime | None = None,
 ) -> None:
     """Raise an alert, once per code and subject until an operator acknowledges it.
+
+    With ``process_id`` it is on the page of that process, and counts its worth.
 
     ``params`` (JSON) fill the message of the code's ``AlertKind`` when it is read, in the reader's
     language; a ``message`` is shown as it is.  Raises ``BadText`` for a code of more than 60
@@ -44,7 +47,7 @@ def raise_alert(
     # While its cause lasts, an alert may be raised every few seconds, each time with other figures.
     if _lines.is_due((cause, str(params["says"]) if "says" in params else reason)):
         log.warning("alert_raised", extra={"code": code, "reason": reason})
-    write([AlertCall(cause, code, params)], dialect.read_clock(now))
+    write([AlertCall(cause, code, params, process_id)], dialect.read_clock(now))
 
 
 def write(calls: Sequence[AlertCall], at: datetime) -> None:

@@ -29,6 +29,9 @@ class When(Enum):
     POLL = auto()
 
 
+#: How often duties are performed while there is no news: an alert has them performed at once.
+REST_SECONDS = 10.0
+
 _registered: dict[str, tuple[When, Duty]] = {}
 
 
@@ -56,13 +59,22 @@ def registered(when: When) -> dict[str, Duty]:
     return {name: function for name, (at, function) in _registered.items() if at is when}
 
 
+def _due(duties: Mapping[str, Duty]) -> dict[str, Duty]:
+    """Return the duties that are due: all while an alert is news, else every ``REST_SECONDS``.
+
+    One statement, so that an installation at rest costs its database next to nothing.
+    """
+    resting = leases.resting(duties, REST_SECONDS)
+    return {name: function for name, function in duties.items() if name not in resting}
+
+
 def perform(duties: Mapping[str, Duty], worker: str) -> list[str]:
-    """Perform the duties whose leases are free; return the names of those that raised.
+    """Perform the duties that are due and not held; return the names of those that raised.
 
     Raises nothing: a failure is logged, and kept on the lease.
     """
     failed = []
-    for name, function in duties.items():
+    for name, function in _due(duties).items():
         holder = f"{worker}:{uuid4().hex[:8]}"
         try:
             with leases.held(name, holder, sas.lease_seconds) as lease:

@@ -114,9 +114,8 @@ def due(performed_at: str, moment: str) -> str:
 
 def seconds_since(name: str, now: datetime | None = None) -> float | None:
     """Return how long ago a duty was last performed, below 0 in the future; None: never."""
-    rows = dialect.fetch("SELECT performed_at FROM workers_lease WHERE name = %s", [name])
-    at = dialect.instant(rows[0][0]) if rows else None
-    return None if at is None else (dialect.read_clock(now) - at).total_seconds()
+    at, performed_at = performed([name], now)
+    return None if name not in performed_at else (at - performed_at[name]).total_seconds()
 
 
 def performed(
@@ -134,6 +133,19 @@ def performed(
     assert at is not None
     instants = {name: dialect.instant(instant) for _at, name, instant in rows if name is not None}
     return at, {name: instant for name, instant in instants.items() if instant is not None}
+
+
+def resting(names: Collection[str], seconds: float, now: datetime | None = None) -> set[str]:
+    """Return the duties that were performed within ``seconds``; none while an alert is news."""
+    moment, params = dialect.clock(now)
+    marks = ", ".join(["%s"] * len(names))
+    rows = dialect.fetch(
+        f"SELECT l.name FROM workers_lease l WHERE l.name IN ({marks}) AND l.failures = 0"
+        f" AND NOT {due('l.performed_at', moment)} AND (SELECT a.id FROM workers_alert a"
+        " WHERE a.incident_id IS NULL AND a.resolved_at IS NULL ORDER BY a.id LIMIT 1) IS NULL",
+        [*names, seconds, *params, *params],
+    )
+    return {name for (name,) in rows}
 
 
 def is_stuck(name: str, seconds: float, now: datetime | None = None) -> bool:
@@ -164,16 +176,25 @@ class Failure:
 
 def failing(least: int = FAILURES_BEFORE_ALERT, now: datetime | None = None) -> list[Failure]:
     """Return the duties that have failed at least ``least`` times in a row, by name."""
+    return ages_and_failures([], least, now)[1]
+
+
+def ages_and_failures(
+    names: Collection[str], least: int = FAILURES_BEFORE_ALERT, now: datetime | None = None
+) -> tuple[dict[str, float | None], list[Failure]]:
+    """Return how long ago some duties were performed (``seconds_since``), and ``failing``."""
     moment, params = dialect.clock(now)
-    rows = dialect.fetch(
-        f"SELECT name, failures, error, performed_at, {moment} FROM workers_lease"
-        " WHERE failures >= %s ORDER BY name",
-        [*params, least],
-    )
-    return [
+    marks = ", ".join(["%s"] * len(names)) or "NULL"
+    rows = [
         Failure(name, failures, error, _seconds_between(performed_at, clock))
-        for name, failures, error, performed_at, clock in rows
+        for name, failures, error, performed_at, clock in dialect.fetch(
+            f"SELECT name, failures, error, performed_at, {moment} FROM workers_lease"
+            f" WHERE failures >= %s OR name IN ({marks}) ORDER BY name",
+            [*params, least, *names],
+        )
     ]
+    ages = {row.name: row.seconds for row in rows if row.name in names}
+    return ages, [row for row in rows if row.failures >= least]
 
 
 def _seconds_between(performed_at: object, clock: object) -> float | None:

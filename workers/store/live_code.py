@@ -81,11 +81,6 @@ def known_to_live(now: datetime | None = None) -> KnownToLive:
     return KnownToLive(total, all(code for code, _ in rows))
 
 
-def is_called(agent: str, now: datetime | None = None) -> bool:
-    """Say whether a live worker reports an agent."""
-    return agent in known_to_live(now).known.agents
-
-
 def known_elsewhere(now: datetime | None = None) -> KnownDefinitions:
     """Return the definitions that other live workers have and this code does not."""
     return known_to_live(now).known - known.own()

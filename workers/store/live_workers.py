@@ -1,6 +1,6 @@
 """Live workers: which queues they serve, and which definitions their code has.
 
-This bounds how many claims may be sent ahead, and decides which worker may claim what.
+This decides which worker may claim what, and tells people whether any is there.
 
 A worker's parent process reports every ``REPORT_SECONDS``; calls of agents write nothing here.
 """
@@ -14,13 +14,11 @@ from workers.store.db import dialect
 
 #: How often a worker reports.
 REPORT_SECONDS = 2.0
-#: A worker that has not reported for this long is frozen, cut off or dead: it has no room.
+#: A worker that has not reported for this long is frozen, cut off or dead.
 SEEN_SECONDS = 8.0
 #: Its row is kept until any claims that it may hold are certainly over.
 KEPT_SECONDS = 900.0
 
-#: How often the SQL of ``held_by_gone`` and ``document`` together contains the instant.
-CLOCKS = 3
 
 #: Processes assumed for every queue, whatever workers report; set by tests.
 assumed_processes: int | None = None
@@ -93,21 +91,3 @@ def processes(now: datetime | None = None) -> int:
         params,
     )
     return int(rows[0][0])
-
-
-def held_by_gone(agent: str, at: str) -> str:
-    """Return SQL for the number of an agent's claims that vanished workers hold: they take no room.
-
-    They expire as usual.  Counted only while the row of such a worker exists.
-    """
-    vanished = f"w.seen_at <= {dialect.earlier(at, SEEN_SECONDS)}"
-    ends_with = "s.locked_by LIKE '%%/' || w.run"
-    return (
-        f"CASE WHEN EXISTS (SELECT 1 FROM workers_worker w WHERE {EACH} AND {vanished}) THEN"
-        " (SELECT count(*) FROM workers_live l"
-        f" JOIN workers_step s ON {dialect.looked_up('s.id', 'l.step_id')}"
-        " WHERE l.state = 'processing' AND NOT l.is_deferred"
-        f" AND l.agent = {agent} AND s.started_at IS NOT NULL"
-        f" AND EXISTS (SELECT 1 FROM workers_worker w WHERE {EACH} AND {vanished}"
-        f" AND {ends_with})) ELSE 0 END"
-    )

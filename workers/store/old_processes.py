@@ -6,7 +6,7 @@ Those with an open alert stay, and those whose submitter has not been told every
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
-from workers.store import leases
+from workers.store import leases, sinks
 from workers.store.db import dialect
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -56,11 +56,7 @@ def lock(condition: str, before: str, after: Place, limit: int) -> tuple[list[in
     )
     ids = [row[0] for row in rows]
     # Under their locks: an operator may have one told again at this instant.
-    dialect.fetch(
-        f"SELECT k.id FROM workers_sink k WHERE {dialect.among('k.process_id')} ORDER BY k.id "
-        + dialect.lock_rows("k"),
-        [dialect.id_list(ids)],
-    )
+    sinks.lock(ids)
     settled = dialect.fetch(
         f"SELECT p.id FROM workers_process p WHERE {dialect.among('p.id')} AND {_SETTLED}"
         " ORDER BY p.id",

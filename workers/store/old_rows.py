@@ -3,12 +3,13 @@
 In small transactions, so that no lock is held for long.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from workers.conf import sas
 from workers.runtime.failpoints import durable
+from workers.store import isolation
 from workers.store.db import dialect
 
 
@@ -68,28 +69,35 @@ def count(rows: OldRows, now: datetime | None = None) -> int:
 def prune(rows: OldRows, limit: int, now: datetime | None = None) -> Iterator[int]:
     """Delete old rows, ``limit`` per transaction; yield how many each time."""
     oldest = _oldest_kept(rows, now)
+
+    def delete(ids: Sequence[int]) -> tuple[int, bool]:
+        has_more = _delete_parts(rows, ids, limit)
+        return 0 if has_more else _delete(rows, ids, oldest), has_more
+
     is_over = False
     while not is_over:
         with durable("old_rows.prune"):
-            ids = _next(rows, limit, oldest)
-            has_more = _delete_parts(rows, ids, limit)
-            number = 0 if has_more else _delete(rows, ids, oldest)
-        is_over = len(ids) < limit and not has_more
-        yield number
+            ids = _next(rows, limit, oldest, now)
+            leave = isolation.alerting(rows.table, "prune", now)
+            parts = isolation.deleted_apart(ids, delete, leave)
+        is_over = len(ids) < limit and not any(has_more for _, has_more in parts)
+        yield sum(number for number, _ in parts)
 
 
-def _next(rows: OldRows, limit: int, oldest: str) -> list[int]:
+def _next(rows: OldRows, limit: int, oldest: str, now: datetime | None) -> list[int]:
     # Lock rows that have parts, so that none is reopened while its parts are deleted.
     lock = dialect.lock_rows(rows.table, skip_locked=True) if rows.parts else ""
+    moment, params = dialect.clock(now)
+    unusable = isolation.is_at_rest(rows.table, "prune", f"{rows.table}.id", moment)
     id_rows = dialect.fetch(
         f"SELECT {rows.table}.id FROM {rows.table} WHERE {rows.condition}"
-        f" ORDER BY {rows.order} LIMIT %s {lock}",
-        [oldest, limit],
+        f" AND NOT {unusable} ORDER BY {rows.order} LIMIT %s {lock}",
+        [oldest, *params, limit],
     )
     return [row[0] for row in id_rows]
 
 
-def _delete_parts(rows: OldRows, ids: list[int], limit: int) -> bool:
+def _delete_parts(rows: OldRows, ids: Sequence[int], limit: int) -> bool:
     """Delete ``limit`` rows of each table of parts; say whether there may be more."""
     counts = [
         dialect.execute(
@@ -102,7 +110,7 @@ def _delete_parts(rows: OldRows, ids: list[int], limit: int) -> bool:
     return limit in counts
 
 
-def _delete(rows: OldRows, ids: list[int], oldest: str) -> int:
+def _delete(rows: OldRows, ids: Sequence[int], oldest: str) -> int:
     # Check again: a row may have been reopened since it was selected.
     return dialect.execute(
         f"DELETE FROM {rows.table} WHERE {dialect.among('id')} AND {rows.condition}",

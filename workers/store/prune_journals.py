@@ -4,14 +4,14 @@ Deletes only the journal: the process, its steps and their results record how an
 stay until their own age (``prune_processes``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from workers.conf import sas
 from workers.rules.rows import Entry
 from workers.runtime.failpoints import durable
 from workers.runtime.worker_identity import me
-from workers.store import journal, leases, old_processes
+from workers.store import isolation, journal, leases, old_processes
 from workers.store.db import dialect
 from workers.store.old_processes import Place
 
@@ -40,15 +40,14 @@ def prune_journals(limit: int, now: datetime | None = None) -> Iterator[int]:
     def portion(after: Place) -> tuple[int, Place | None]:
         with durable("prune_journals.prune_journals"):
             ids, place = old_processes.lock(_WHOLE, _cutoff(now), after, limit)
-            _prune(ids, now)
-        return len(ids), place
+            alert = isolation.alerting("process", "prune the journal of", now)
+            done = isolation.deleted_apart(ids, lambda part: _prune(part, now), alert)
+        return sum(done), place
 
     return old_processes.walk(JOURNALS, portion)
 
 
-def _prune(ids: list[int], now: datetime | None) -> None:
-    if not ids:
-        return
+def _prune(ids: Sequence[int], now: datetime | None) -> int:
     at = dialect.read_clock(now)
     params = [dialect.id_list(ids)]
     counts = dialect.fetch(
@@ -56,7 +55,7 @@ def _prune(ids: list[int], now: datetime | None) -> None:
         f" WHERE {dialect.among('process_id')} GROUP BY process_id ORDER BY process_id",
         params,
     )
-    dialect.execute(f"DELETE FROM workers_journal WHERE {dialect.among('process_id')}", params)
+    _delete_journals(ids)
     dialect.execute(f"DELETE FROM workers_sink WHERE {dialect.among('process_id')}", params)
     dialect.execute(
         f"UPDATE workers_process SET pruned_at = %s WHERE {dialect.among('id')}",
@@ -70,6 +69,7 @@ def _prune(ids: list[int], now: datetime | None) -> None:
         ],
         at,
     )
+    return len(ids)
 
 
 def prune_orphans(limit: int, now: datetime | None = None) -> Iterator[int]:
@@ -93,12 +93,22 @@ def prune_orphans(limit: int, now: datetime | None = None) -> Iterator[int]:
     missing = sorted(set(ids) - {row[0] for row in existing})
     for begin in range(0, len(missing), limit):
         with durable("prune_journals.prune_orphans"):
-            count = dialect.execute(
-                f"DELETE FROM workers_journal WHERE {dialect.among('process_id')}",
-                [dialect.id_list(missing[begin : begin + limit])],
+            count = sum(
+                isolation.deleted_apart(
+                    missing[begin : begin + limit],
+                    _delete_journals,
+                    isolation.alerting("journal of process", "prune", now),
+                )
             )
         yield count
     leases.set_cursor(ORPHANS, ids[-1] if len(rows) == ORPHANS_LOOKED_AT else 0)
+
+
+def _delete_journals(process_ids: Sequence[int]) -> int:
+    return dialect.execute(
+        f"DELETE FROM workers_journal WHERE {dialect.among('process_id')}",
+        [dialect.id_list(process_ids)],
+    )
 
 
 def _cutoff(now: datetime | None) -> str:

@@ -5,17 +5,16 @@ takes it along, SET_NULL leaves it, and PROTECT keeps the process until the appl
 deleted it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
 from django.db.models.deletion import PROTECT, RESTRICT, ProtectedError, RestrictedError
 
 from workers.conf import sas
 from workers.models import Process
 from workers.runtime.failpoints import durable
-from workers.store import leases, old_processes
+from workers.store import isolation, leases, old_processes
 from workers.store.db import dialect
 from workers.store.old_processes import Place
 
@@ -41,7 +40,7 @@ def prune_processes(limit: int, now: datetime | None = None) -> Iterator[int]:
     def portion(after: Place) -> tuple[int, Place | None]:
         with durable("prune_processes.prune_processes"):
             ids, place = old_processes.lock(_PRUNED, _cutoff(now), after, limit)
-            done = _delete_unprotected(ids)
+            done = _delete_unprotected(ids, now)
         return done, place
 
     # Makes the row whose cursor says how far the last round came.
@@ -49,7 +48,7 @@ def prune_processes(limit: int, now: datetime | None = None) -> Iterator[int]:
     return old_processes.walk(PROCESSES, portion)
 
 
-def _delete_unprotected(ids: list[int]) -> int:
+def _delete_unprotected(ids: list[int], now: datetime | None) -> int:
     """Delete processes except those that an application's rows protect; return how many."""
     keys: list[Any] = Process._meta.get_fields(include_hidden=True)
     for key in keys:
@@ -58,24 +57,24 @@ def _delete_unprotected(ids: list[int]) -> int:
             rows = key.related_model._base_manager.filter(**{f"{lookup}__in": ids})
             protected = set(rows.values_list(lookup, flat=True))
             ids = [pk for pk in ids if pk not in protected]
-    if not ids:
-        return 0
-    try:
-        with transaction.atomic():
-            _delete(ids)
-    except (ProtectedError, RestrictedError):
-        # A row that would be deleted with one of them is protected: that one blocks them all.
-        return sum(_delete_unprotected([pk]) for pk in ids) if len(ids) > 1 else 0
-    return len(ids)
+    alert = isolation.alerting("process", "prune", now)
+
+    def leave(process_id: int, error: Exception) -> None:
+        # By the application's own rule: a row that would go along is protected.
+        if not isinstance(error, ProtectedError | RestrictedError):
+            alert(process_id, error)
+
+    return sum(isolation.deleted_apart(ids, _delete, leave))
 
 
-def _delete(ids: list[int]) -> None:
+def _delete(ids: Sequence[int]) -> int:
     for table in _PARTS:
         dialect.execute(
             f"DELETE FROM {table} WHERE {dialect.among('process_id')}", [dialect.id_list(ids)]
         )
     # Django finds the rows of applications, and follows their foreign keys.
     Process.objects.filter(pk__in=ids).delete()
+    return len(ids)
 
 
 def _cutoff(now: datetime | None) -> str:

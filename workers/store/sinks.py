@@ -101,11 +101,23 @@ def make(sinks: Sequence[tuple[int, NewSink]], at: datetime) -> None:
     )
 
 
+def lock(process_ids: Sequence[int]) -> None:
+    """Lock the sinks of processes in primary-key order, as whoever writes several has to."""
+    if dialect.is_postgres():
+        dialect.send(
+            f"SELECT k.id FROM workers_sink k WHERE {dialect.among('k.process_id')} ORDER BY k.id "
+            + dialect.lock_rows("k"),
+            [dialect.id_list(process_ids)],
+        )
+
+
 def announce(processes: Sequence[LockedProcess]) -> None:
     """Announce new public rows of processes, in the transaction that holds their locks."""
     if not processes:
         return
     rows = [{"id": locked.process.id, "last": locked.process.sequence} for locked in processes]
+    # The relay, too, locks them in this order: the set below is one of processes.
+    lock([row["id"] for row in rows])
     dialect.execute(
         "UPDATE workers_sink AS s SET last = v.last"
         f" FROM {dialect.rows_as('v', {'id': 'id', 'last': 'int'})}"

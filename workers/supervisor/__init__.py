@@ -18,11 +18,9 @@ from workers.conf import sas
 from workers.exceptions import AWAY
 from workers.runtime.worker_identity import me
 from workers.store import duties, leases
-from workers.store.claims import find_work
 from workers.store.duties import Duty, When
 from workers.store.expire import expire_claims
 from workers.store.leases import HeldLease
-from workers.store.locked import step_index
 from workers.store.operate import lost_commits
 from workers.wire import dispatch
 
@@ -70,18 +68,20 @@ def sweep() -> SweepResult:
 def _recover() -> SweepResult:
     """Expire every overdue step, in batches, and wake the Scheduler if there is work."""
     worker = me("supervisor")
-    gap = leases.seconds_since(leases.SWEEP)
     holder = f"{worker}:{uuid4().hex[:8]}"
     with leases.held(leases.SWEEP, holder, sas.lease_seconds) as lease:
         if not lease:
             return SweepResult(had_lease=False)
-        extended = _extend_after(gap)
-        reset, errors = _expire(worker, lease)
-        while step_index.put_off() >= sas.sweep_batch and lease.renew():
-            pass
-        overdue = expire_claims.flag_overdue()
-        expire_claims.escalate(worker)
-    if reset or errors or overdue or find_work.has_lost():
+        look = expire_claims.look()
+        extended = reset = errors = overdue = 0
+        if look.has_claims:
+            # Since the last sweep that was performed: this one is not yet.
+            extended = _extend_after(leases.seconds_since(leases.SWEEP))
+            reset, errors = _expire(worker, lease)
+        if look.has_dates:
+            overdue = expire_claims.flag_overdue()
+            expire_claims.escalate(worker)
+    if reset or errors or overdue:
         dispatch.wake_scheduler()
     if reset or errors or extended:
         log.info("swept", extra={"reset": reset, "errors": errors, "extended": extended})

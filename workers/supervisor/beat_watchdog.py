@@ -26,7 +26,7 @@ from workers.wire import dispatch, queue_drain
 log = logging.getLogger(__name__)
 
 #: How often the watchdog looks.
-LOOK_SECONDS = 2.0
+LOOK_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,10 @@ def duties() -> list[Duty]:
 def look() -> list[str]:
     """Trigger the duties that are overdue; return their names."""
     triggered = []
-    for duty in duties():
-        seconds = leases.seconds_since(duty.name)
+    watched = duties()
+    ages, failures = leases.ages_and_failures([duty.name for duty in watched])
+    for duty in watched:
+        seconds = ages.get(duty.name)
         if not lateness.is_overdue(seconds, duty.interval):
             continue
         # Find the reason before this worker triggers the duty.
@@ -63,18 +65,14 @@ def look() -> list[str]:
             alerts.raise_alert(
                 "duty_overdue", params={"duty": duty.name, **params}, subject=duty.name
             )
-    _alert_failing(set(triggered))
-    return triggered
-
-
-def _alert_failing(reported: set[str]) -> None:
-    """Raise an alert for each other duty that keeps failing, whatever triggers it."""
-    for failure in leases.failing():
-        if failure.name not in reported:
+    for failure in failures:
+        # Whatever triggers it.
+        if failure.name not in triggered:
             params = {"says": ["raises"], "error": failure.error}
             alerts.raise_alert(
                 "duty_overdue", params={"duty": failure.name, **params}, subject=failure.name
             )
+    return triggered
 
 
 def reason_of(duty: Duty, seconds: float) -> dict[str, Any]:

@@ -18,6 +18,7 @@ Works with any test runner.
 kills a process at every point of the workflow, and has another process recover.
 """
 
+from workers.testing.agent_processes import CALL, REPLY
 from workers.testing.assertions import (
     assert_invariants,
     assert_journal,
@@ -55,7 +56,9 @@ from workers.testing.scripted_agents import (
 from workers.testing.wire import Sent, Wire, passes, wired
 
 __all__ = [
+    "CALL",
     "OF_AN_ATTEMPT",
+    "REPLY",
     "Aftermath",
     "Called",
     "Clock",

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import F
 
 from workers.models import Process, Step
-from workers.scheduler import claiming
 from workers.store.db import dialect
 
 
@@ -56,17 +55,12 @@ def frozen_clock(at: datetime | None = None) -> Iterator[Clock]:
     # A whole second in the future: rows from before the block are due, and SQLite adds durations
     # in milliseconds.
     clock = Clock(at or datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1))
-    before = dialect.frozen_at, claiming.monotonic, claiming.pause  # type: ignore[attr-defined]
-    dialect.frozen_at = clock.now
-    # The Scheduler's pause after a broker's refusal is monotonic, and no deadline: it must be able
-    # to end while no real time passes.  The two clocks do not share instants.
-    claiming.monotonic = clock.seconds  # type: ignore[attr-defined]
-    claiming.pause = claiming.Pause()
+    before, dialect.frozen_at = dialect.frozen_at, clock.now
     try:
         yield clock
     finally:
         clock.stop()
-        dialect.frozen_at, claiming.monotonic, claiming.pause = before  # type: ignore[attr-defined]
+        dialect.frozen_at = before
 
 
 def pass_time(seconds: float, process: Process | None = None) -> None:

@@ -33,7 +33,7 @@ from workers.testing.clock import Clock, frozen_clock
 from workers.testing.reset_db import flush
 from workers.testing.result import Aftermath, Crash, Story, Told, story
 from workers.testing.subprocess_fork import Say, in_a_fork
-from workers.testing.wire import Sent, Wire, wired
+from workers.testing.wire import IN_MEMORY, Sent, Wire, wired
 
 #: Failures to print in full; the others are counted.
 MOST_TOLD = 5
@@ -115,7 +115,7 @@ def crash_everywhere(
     end; the invariants of the state store are asserted before it.
 
     ``points`` names the points to kill at, without the part after the colon
-    (``claim_steps.start``); None: all.  ``most_hits`` limits how often each point is tried,
+    (``claim_steps.claim_due``); None: all.  ``most_hits`` limits how often each point is tried,
     from its first hit on.  Without ``both_fates`` the messages are lost after one crash and
     delivered again after the next, in turn.  ``progress`` is called after every crash.  Raises
     ``AssertionError`` that lists every crash which did not heal.
@@ -242,7 +242,8 @@ def witnessed(witness: Any) -> Iterator[Any]:
 
 def _remains(wire: Wire) -> dict[str, Any]:
     """Return what outlives a process: the time, its messages and the statuses it sent."""
-    messages = [*wire.unacknowledged, *wire.messages, *(sent for _, sent in wire.delayed)]
+    sent = [*wire.unacknowledged, *wire.messages, *(late for _, late in wire.delayed)]
+    messages = [message for message in sent if message.task not in IN_MEMORY]
     return {
         "now": dialect.read_clock().isoformat(),
         "messages": [asdict(message) for message in messages],

@@ -7,7 +7,8 @@ from random import Random, SystemRandom
 
 from workers.exceptions import BrokerRefused
 from workers.store.db import dialect
-from workers.testing.wire import Sent, Wire, passes
+from workers.testing.agent_processes import CALL
+from workers.testing.wire import IN_MEMORY, Sent, Wire, passes
 
 #: What happens to one message on its way.
 Mishap = Callable[[Wire, Sent], None]
@@ -18,8 +19,8 @@ def drops(wire: Wire, message: Sent) -> None:
 
 
 def doubles(wire: Wire, message: Sent) -> None:
-    """Let a message arrive twice."""
-    wire.messages += [message, message]
+    """Let a message arrive twice; but a process makes the calls that it holds once."""
+    wire.messages += [message] if message.task == CALL else [message, message]
 
 
 def overtakes(wire: Wire, message: Sent) -> None:
@@ -28,13 +29,17 @@ def overtakes(wire: Wire, message: Sent) -> None:
 
 
 def refuses(wire: Wire, message: Sent) -> None:
-    """Refuse a message, as a broker that is down."""
+    """Refuse a message, as a broker that is down; what a process holds is nothing to it."""
+    if message.task in IN_MEMORY:
+        return passes(wire, message)
     raise BrokerRefused("this message is refused")
 
 
 def takes_and_refuses(wire: Wire, message: Sent) -> None:
     """Accept a message, but tell its sender that it was refused."""
     passes(wire, message)
+    if message.task in IN_MEMORY:
+        return
     raise BrokerRefused("this message is refused, though it was taken")
 
 

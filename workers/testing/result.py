@@ -12,7 +12,7 @@ from workers.testing.wire import Wire
 
 #: Events that one more attempt at a step may add to the journal.
 OF_AN_ATTEMPT = frozenset(
-    {"claimed", "lost", "expired", "handed_back", "stale_reply", "reply_filed"}
+    {"ready", "claimed", "expired", "handed_back", "stale_reply", "reply_filed"}
 )
 #: Fields of a status message about the event; all others are about its subject.
 _EVENT_FIELDS = {"sequence", "state", "event", "at", "step", "detail"}

@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from unittest import mock
 
 from workers.agent import call_pool
 from workers.definitions import registry
@@ -18,7 +19,7 @@ Run = Callable[[Call], Result]
 
 
 class WorkerDied(BaseException):
-    """The process that ran a bundle is gone, with everything it had not sent.
+    """The process that made the call is gone, with everything it had not handed over.
 
     Not an ``Exception``: no code of a worker runs after its death, so none may catch it.
     """
@@ -68,7 +69,7 @@ def _be_late(call: Call, run: Run) -> Result:
 
 #: Call the real agent.
 runs = Act("runs", lambda call, run: run(call))
-#: The worker dies before the call reaches the service, and the rest of its bundle is lost.
+#: The worker dies before the call reaches the service, and the other calls of its process are lost.
 dies = Act("dies", _die)
 #: Call the real agent, and let the worker die before it replies.
 runs_then_dies = Act("runs_then_dies", _run_and_die)
@@ -99,8 +100,7 @@ def scripted(
     call in doubt; a probe without an item asks the real agent, or finds that nothing happened
     if ``otherwise`` is something else.
 
-    Calls of one bundle are made one after another, in the test's own thread, so that a script
-    means the same every time.  Raises ``UnknownAgent`` for a name that no agent has.
+    Raises ``UnknownAgent`` for a name that no agent has.
     """
     calls: list[Called] = []
     run = _queues(scripts)
@@ -113,14 +113,13 @@ def scripted(
         scripted_agents[name] = double = copy(agent)
         double.run = _player(name, agent.run, run[name], default, calls)  # type: ignore[method-assign,assignment]
         double.probe = _player(name, agent.probe, probe[name], default_probe, calls, is_probe=True)  # type: ignore[method-assign,assignment]
-    before = dict(registry._agents), call_pool.threads
+    before = dict(registry._agents)
     registry._agents.update(scripted_agents)
-    call_pool.threads = _OneByOne()  # type: ignore[assignment]
     try:
-        yield calls
+        with mock.patch.object(call_pool, "threads", OneByOne()):
+            yield calls
     finally:
-        agents, call_pool.threads = before
-        registry._agents.update(agents)
+        registry._agents.update(before)
 
 
 def _queues(scripts: Mapping[str, Sequence[Item]]) -> defaultdict[str, deque[Act]]:
@@ -172,7 +171,7 @@ def _player(
     return play
 
 
-class _OneByOne:
+class OneByOne:
     """Replaces the runtime's threads: ``submit`` returns once the call has ended.
 
     Calls that a call submits wait for its end, so that the order of calls is kept.
@@ -182,8 +181,8 @@ class _OneByOne:
         self._waiting: deque[Callable[[], Any]] = deque()
         self._is_busy = False
 
-    def __call__(self, *, local: bool = False) -> "_OneByOne":
-        return _OneByOne()
+    def __call__(self, *, local: bool = False) -> "OneByOne":
+        return OneByOne()
 
     def drop(self) -> None:
         pass

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from workers.conf import sas
-from workers.scheduler import claiming
+from workers.definitions import known, registry
+from workers.rules.rate_limit import Bucket
 from workers.states import OPEN_PROCESS_STATES, ProcessState, StepState
 from workers.store.db import dialect
-from workers.store.flow.flow_control import seconds_to_next
+from workers.store.flow import due_steps
+from workers.store.flow.flow_control import LockedFlow
 
 #: The store looks for timers that are *past*; SQLite's instants have this resolution.
 JUST_AFTER = timedelta(milliseconds=1)
@@ -25,11 +27,10 @@ class Timer:
 def timers(now: datetime) -> list[Timer]:
     """Return what is due after ``now`` and when, the earliest first; changes nothing.
 
-    What was due earlier and has not happened waits for something else: room at its agent, or
-    the end of a pause, which has its own timer.
+    What was due earlier and has not happened waits for something else: room at its agent.
     """
     of_rows = [*_deadlines(), *_steps(), *_sinks(), *_leases()]
-    all_timers = [*of_rows, *_agents(now), *_pause(now), *_poll(now)]
+    all_timers = [*of_rows, *_agents(now), *_lost_wake_ups(now), *_poll(now)]
     return sorted((timer for timer in all_timers if timer.at > now), key=lambda timer: timer.at)
 
 
@@ -46,13 +47,13 @@ def _deadlines() -> Iterator[Timer]:
 def _steps() -> Iterator[Timer]:
     rows = dialect.fetch(
         "SELECT p.subject, p.state, p.paused_at, s.name, s.state, s.reply IS NOT NULL,"
-        " s.not_before, s.dispatch_by, s.complete_by, s.escalate_at"
+        " s.not_before, s.complete_by, s.escalate_at"
         " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
         " WHERE s.state IN ('pending', 'processing')"
     )
     for subject, state, paused_at, step, step_state, is_filed, *instants in rows:
         name = f"{subject}: {step} is {step_state}"
-        not_before, dispatch_by, complete_by, escalate_at = instants
+        not_before, complete_by, escalate_at = instants
         if escalate_at is not None:
             yield _timer(escalate_at, f"{name}, an operator is told that nobody has answered")
         if step_state == StepState.PENDING:
@@ -62,9 +63,6 @@ def _steps() -> Iterator[Timer]:
         elif not is_filed and complete_by is not None:
             grace = timedelta(seconds=sas.expiry_grace_seconds) + JUST_AFTER
             yield _timer(complete_by, f"{name}, its deadline is {complete_by}", grace)
-        elif not is_filed and dispatch_by is not None:
-            event = f"{name}, nobody has started it; sent again after {dispatch_by}"
-            yield _timer(dispatch_by, event, JUST_AFTER)
 
 
 def _sinks() -> Iterator[Timer]:
@@ -97,9 +95,30 @@ def _agents(now: datetime) -> Iterator[Timer]:
     )
     for at, agent in breakers:
         yield _timer(at, f"agent {agent}: its breaker is open till then")
-    wait = seconds_to_next()
-    if wait is not None:
-        yield Timer(now + timedelta(seconds=wait) + JUST_AFTER, "the rate of an agent has room")
+    rates = dialect.fetch(
+        "SELECT f.rate_per_second, f.tokens, f.refilled_at, f.agent FROM workers_flow f"
+        f" WHERE f.rate_per_second IS NOT NULL AND {due_steps.is_one('f.agent', '%s')}",
+        [dialect.instant_text(now)],
+    )
+    for rate, tokens, refilled_at, agent in rates:
+        bucket = Bucket(rate, tokens, dialect.instant(refilled_at)).refilled(now)
+        wait = timedelta(seconds=bucket.seconds_to_next())
+        yield Timer(now + wait + JUST_AFTER, f"the rate of agent {agent} has room")
+
+
+def _lost_wake_ups(now: datetime) -> Iterator[Timer]:
+    """Return the poll for due steps that their agents have room for, and no process was woken."""
+    versions = dialect.id_list(sorted(known.own().versions))
+    rows = dialect.fetch(
+        f"SELECT DISTINCT l.agent FROM {due_steps.steps('l.agent', '%s')}"
+        f" AND {dialect.among(due_steps.VERSION)}",
+        [dialect.instant_text(now), versions],
+    )
+    agents = {agent for (agent,) in rows if registry.has_agent(agent)}
+    for agent, room in sorted(LockedFlow(agents, now).room().items()):
+        if room:
+            at = now + timedelta(seconds=sas.poll_seconds)
+            yield Timer(at, f"a step of agent {agent} is due; the next poll wakes its processes")
 
 
 def _poll(now: datetime) -> Iterator[Timer]:
@@ -113,10 +132,3 @@ def _poll(now: datetime) -> Iterator[Timer]:
     for (subject,) in rows:
         at = now + timedelta(seconds=sas.poll_seconds)
         yield Timer(at, f"{subject} has not ended; the next poll tries again")
-
-
-def _pause(now: datetime) -> Iterator[Timer]:
-    pause = claiming.pause
-    if pause.is_on():
-        end = datetime.fromtimestamp(pause._until, now.tzinfo)
-        yield Timer(end + JUST_AFTER, "the broker refused; claiming pauses till then")

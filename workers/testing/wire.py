@@ -1,25 +1,31 @@
 """A broker in memory: the test delivers, loses, doubles or reorders what was sent."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from unittest import mock
+from uuid import UUID
 
+import msgspec
 from django.db import connection, transaction
 
-from workers import scheduler, supervisor, tasks
+from workers import scheduler, supervisor
+from workers.agent.call_pool import Work
 from workers.conf import sas
 from workers.definitions import discovery
 from workers.exceptions import BrokerRefused
 from workers.models import Process, Step
 from workers.notify import relay, threads
 from workers.notify.senders import StatusMessage
-from workers.scheduler import claiming
-from workers.store import live_workers
+from workers.protocol.messages import Reply
+from workers.store import duties, live_workers
+from workers.store.claims import find_work
 from workers.store.db import dialect
+from workers.testing import agent_processes
+from workers.testing.agent_processes import CALL, PROCESSES, REPLY
 from workers.testing.clock import Clock
 from workers.testing.scripted_agents import WorkerDied
 from workers.testing.timers import JUST_AFTER, Timer, timers
@@ -36,9 +42,20 @@ class Sent:
     options: dict[str, Any]
 
     @property
+    def works(self) -> list[Work]:
+        """Return the calls that a process has to make, of a ``CALL``."""
+        return list(self.body[0])
+
+    @property
     def requests(self) -> list[dict[str, Any]]:
-        """Return the requests of a bundle."""
-        return list(self.body[0]["requests"])
+        """Return the requests of these calls."""
+        requests = [msgspec.to_builtins(work.request) for work in self.works]
+        return [one | {"claim_id": UUID(one["claim_id"]).hex} for one in requests]
+
+    @property
+    def replies(self) -> list[Reply]:
+        """Return the replies that a process has to settle, of a ``REPLY``."""
+        return list(self.body[0])
 
 
 def passes(wire: "Wire", message: Sent) -> None:
@@ -48,7 +65,12 @@ def passes(wire: "Wire", message: Sent) -> None:
 
 @dataclass
 class Wire:
-    """The messages sent and not yet delivered, in order."""
+    """The messages sent and not yet delivered, in order.
+
+    Among them is what agent processes hold in memory: ``CALL``, the calls of claims that one has
+    just started, and ``REPLY``, replies that one has to settle.  Dropped, their process has died;
+    delayed, it is slow; no broker refuses them.
+    """
 
     messages: list[Sent] = field(default_factory=list)
     #: While True, every message is refused, as by a broker that is down.
@@ -67,13 +89,22 @@ class Wire:
     tasks: dict[str, Callable[..., object]] = field(default_factory=lambda: dict(_TASKS))
     #: Tasks that look after the installation: no test waits for them.
     not_carried: set[str] = field(default_factory=set)
+    #: Claims taken, calls made and replies settled so far.
+    moves: int = 0
 
     def take(self, name: str, body: list[Any], to: str, **options: Any) -> None:
         if name in self.not_carried:
             return
         if self.is_down:
             raise BrokerRefused("the wire is down")
+        if name == dispatch.TAKE and any(one.body == body for one in self.of(name)):
+            # One wake-up is as good as many.
+            return
         self.carry(self, Sent(name, body, to, options))
+
+    def hold(self, name: str, items: Sequence[Any], of: str) -> None:
+        """Note what an agent process holds in memory."""
+        self.carry(self, Sent(name, [items], of, {}))
 
     def of(self, task: str) -> list[Sent]:
         return [message for message in self.messages if message.task == task]
@@ -85,10 +116,18 @@ class Wire:
         """
         if message in self.messages:
             self.messages.remove(message)
+        if message.task in IN_MEMORY:
+            self.moves += 1
+            with suppress(WorkerDied):
+                IN_MEMORY[message.task](self, message.body[0])
+            return
         self.unacknowledged.append(message)
         try:
-            # As from a broker: keys are text, and the copy is the task's own.
-            self.tasks[message.task](*json.loads(json.dumps(message.body)))
+            if message.task == dispatch.TAKE:
+                agent_processes.take(self, message.body[0])
+            else:
+                # As from a broker: keys are text, and the copy is the task's own.
+                self.tasks[message.task](*json.loads(json.dumps(message.body)))
         except WorkerDied:
             self.messages.append(message)
         finally:
@@ -109,12 +148,16 @@ class Wire:
     def run_until_idle(self, rounds: int = 1000) -> None:
         """Look and deliver until nothing moves; raise if that does not end."""
         self._arrive()
-        scheduler.advance()
-        for _ in range(rounds):
-            if self.messages:
+        deliveries = 0
+        while deliveries < rounds:
+            before = self.moves
+            # It looks: a submission inside a call sends no wake-up in a test's transaction.
+            # Due steps for which it only wakes processes may be held, or have no room.
+            self.moves += scheduler.advance() - len(find_work.due_agents())
+            while self.messages and deliveries < rounds:
+                deliveries += 1
                 self.deliver(self.messages[0])
-            elif not scheduler.advance() and not self.messages:
-                # It looked: a submission inside a call sends no wake-up in a test's transaction.
+            if self.moves == before and not self.messages:
                 return
         raise AssertionError(f"messages are still moving after {rounds} deliveries")
 
@@ -192,16 +235,13 @@ class Wire:
 #: Jumps of the clock after which a run counts as endless: at least, and for each step, because
 #: hundreds may wait for an agent's rate one by one.
 FEWEST_JUMPS, JUMPS_OF_A_STEP = 500, 10
-#: Agent processes that a wire simulates, on every queue: enough for any window.
-PROCESSES = 10_000
-
-#: The waiting messages that a task would take from its queue are delivered one by one here.
+#: What processes hold in memory.
+IN_MEMORY: dict[str, Callable[["Wire", Any], object]] = {
+    CALL: agent_processes.call,
+    REPLY: agent_processes.settle,
+}
 _TASKS: dict[str, Callable[..., object]] = {
-    dispatch.RUN_BUNDLE: tasks.run_bundle_now,
-    dispatch.SETTLE: tasks.settle_now,
     dispatch.ADVANCE: scheduler.advance,
-    # A process submitted before the block, sent by an earlier thread.
-    dispatch.TAKE: lambda queue: scheduler.advance(),
     dispatch.SWEEP: supervisor.sweep,
     dispatch.REPORT: threads.run_now,
 }
@@ -214,10 +254,6 @@ _extensions: list[Callable[[Wire], AbstractContextManager[None]]] = []
 def extend_wire(extend: Callable[[Wire], AbstractContextManager[None]]) -> None:
     """Enter a context manager with each wire, for an app's own tasks and senders."""
     _extensions.append(extend)
-
-
-def _wake_now(queue: str) -> None:
-    dispatch.wake_scheduler()
 
 
 def _leave_to_the_poll(self: dispatch.WakeUp, seconds: float) -> None:
@@ -245,11 +281,11 @@ def wired() -> Iterator[Wire]:
             # From the caller's own thread: nothing may arrive after the test's assertions.
             (dispatch.WakeUp, "later", dispatch.WakeUp.send),
             (dispatch.WakeUp, "after", _leave_to_the_poll),
-            # A scheduler claims here, never an agent process: every request is a message.
-            (dispatch, "wake_agents_later", _wake_now),
+            (dispatch, "wake_agents_later", dispatch.wake_agents),
+            (dispatch, "wake_agents_after", lambda queue, seconds: None),
             (live_workers, "assumed_processes", PROCESSES),
-            # A pause from an earlier wire that was down does not count here.
-            (claiming, "pause", claiming.Pause()),
+            # Every sweep and every poll performs all that is registered for it.
+            (duties, "REST_SECONDS", 0.0),
         ):
             stack.enter_context(mock.patch.object(owner, name, value))
         senders = dict.fromkeys(relay.senders, wire.told.append)

@@ -12,10 +12,14 @@ from workers.views.problems import RequestRefused
 #: Values of Content-Encoding for an uncompressed body.
 PLAIN = {"", "identity"}
 LENGTH = re.compile(r"[0-9]*")
-TOO_LARGE = f"The body is larger than {strict_json.MAX_BYTES} bytes. Send less at once."
 
 
-def check(request: HttpRequest) -> None:
+def too_large(max_bytes: int = strict_json.MAX_BYTES) -> RequestRefused:
+    """Return the refusal of a body of more than that."""
+    return RequestRefused(413, f"The body is larger than {max_bytes} bytes. Send less at once.")
+
+
+def check(request: HttpRequest, max_bytes: int = strict_json.MAX_BYTES) -> None:
     """Refuse a body by its headers, before it is read.
 
     415: it is compressed, which is not supported.  411: it is sent in chunks, which Django takes
@@ -31,27 +35,27 @@ def check(request: HttpRequest) -> None:
         raise RequestRefused(400, "Content-Length must be the number of bytes in the body.")
     # Never convert thousands of digits to a number.
     digits = length.lstrip("0")
-    if len(digits) > len(str(strict_json.MAX_BYTES)) or int(digits or 0) > strict_json.MAX_BYTES:
-        raise RequestRefused(413, TOO_LARGE)
+    if len(digits) > len(str(max_bytes)) or int(digits or 0) > max_bytes:
+        raise too_large(max_bytes)
 
 
-def read(request: HttpRequest) -> bytes:
+def read(request: HttpRequest, max_bytes: int = strict_json.MAX_BYTES) -> bytes:
     """Return the raw body; 413 before more than the limit is read."""
     try:
         raw = request.body
     except RequestDataTooBig:
-        raise RequestRefused(413, TOO_LARGE) from None
-    if len(raw) > strict_json.MAX_BYTES:
-        raise RequestRefused(413, TOO_LARGE)
+        raise too_large(max_bytes) from None
+    if len(raw) > max_bytes:
+        raise too_large(max_bytes)
     return raw
 
 
-def read_json(raw: bytes) -> Any:
+def read_json(raw: bytes, **limits: int) -> Any:
     """Return the value of a body as ``strict_json`` reads it; 400 if it is not JSON.
 
     The Content-Type is ignored: whatever it says, the bytes are read as JSON only.
     """
     try:
-        return strict_json.read(raw)
+        return strict_json.read(raw, **limits)
     except strict_json.BadJson as error:
         raise RequestRefused(400, f"The body cannot be read: {error}.") from None

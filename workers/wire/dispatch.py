@@ -1,6 +1,6 @@
-"""The only sender of messages: requests to agents, replies and wake-ups to the Scheduler.
+"""The only sender of messages: wake-ups of agents and of the engine's other roles.
 
-A lost message costs time and nothing else.
+A message owns nothing: a lost one costs time and nothing else, and one is as good as many.
 """
 
 import logging
@@ -15,7 +15,6 @@ from typing import Any
 
 from workers.conf import sas
 from workers.exceptions import BrokerRefused
-from workers.protocol.messages import Reply, replies_to_wire
 from workers.runtime.failpoints import around
 from workers.runtime.per_process import per_process
 from workers.runtime.soft_limit import block_soft_limit
@@ -23,47 +22,30 @@ from workers.wire import publisher
 
 #: The prefix of the engine's task names.
 TASKS = "workers."
-RUN_BUNDLE = "workers.run_bundle"
 TAKE = "workers.take"
-SETTLE = "workers.settle"
 ADVANCE = "workers.advance"
 SWEEP = "workers.sweep"
 REPORT = "workers.report"
 PRUNE = "workers.prune"
 
 SCHEDULER_QUEUE = "sas.scheduler"
-REPLY_QUEUE = "sas.replies"
 SUPERVISOR_QUEUE = "sas.supervisor"
 REPORTS_QUEUE = "sas.reports"
+#: The queues of all roles but the agents.
+QUEUES = frozenset({SCHEDULER_QUEUE, SUPERVISOR_QUEUE, REPORTS_QUEUE})
 
 #: Time between an agent's soft and hard limit.
 HARD_LIMIT_MARGIN_SECONDS = 10
 #: The longest timeout that a step may have.
 LONGEST_TIMEOUT_SECONDS = 600
-#: How long the process that got a message takes more calls while its own are waiting.
-TAKING_SECONDS = 60
-#: The latest complete-by of a call in such a process, after the process began.
-TAKING_LIMIT_SECONDS = TAKING_SECONDS + LONGEST_TIMEOUT_SECONDS
+#: The soft limit of a task that takes calls: it takes those whose complete-by is before that.
+TAKING_LIMIT_SECONDS = 60 + LONGEST_TIMEOUT_SECONDS
 
 log = logging.getLogger(__name__)
 
 
 #: Sends messages; ``workers.testing`` replaces it with its own wire.
-_send: Callable[..., str | None] = publisher.publish
-
-
-def send(task: str, body: Sequence[Any], to: str, **options: Any) -> str | None:
-    """Send a message; raise ``BrokerRefused`` if the broker did not take it.
-
-    In a ``publisher.batch``, returns the id by which the batch reports a refusal at its end.
-    """
-    return _send(task, list(body), to, **options)
-
-
-def send_replies(replies: Sequence[Reply]) -> None:
-    """Send replies to the Scheduler; raise ``BrokerRefused`` if the broker did not take them."""
-    with around("dispatch.send_replies"):
-        _send(SETTLE, [replies_to_wire(list(replies))], REPLY_QUEUE)
+_send: Callable[..., None] = publisher.publish
 
 
 def wake_scheduler() -> bool:
@@ -202,7 +184,9 @@ class _WakeUpTimer:
         if self._timer is not None and self._timer.is_alive():
             if now < self._due <= due:
                 return
-            self._timer.cancel()
+            if now < self._due:
+                # One that is due already is about to be sent, for what it was asked for.
+                self._timer.cancel()
         self._due = due
         self._timer = threading.Timer(due - now, self._send)
         self._timer.daemon = True

@@ -4,7 +4,7 @@ Every verb that leaves work for another part is declared with ``waking``.
 """
 
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from django.db import transaction
@@ -30,7 +30,12 @@ def wake_scheduler() -> None:
 
 def wake_agents(queue: str) -> None:
     """Wake the agents of a queue on commit of this transaction."""
-    on_commit(partial(dispatch.wake_agents_later, queue))
+
+    def wake() -> None:
+        dispatch.wake_agents_later(queue)
+
+    # No partial: Django names a function that raises.
+    on_commit(wake)
 
 
 def wake_relay() -> None:

@@ -8,7 +8,7 @@ from django.core.management import CommandError
 from orders.consumer.answers import Answers
 from orders.consumer.inbox import QUEUE, Inbox
 from orders.consumer.loop import Consumer, LoginRefused
-from workers import alive
+from workers import alive, logs
 from workers.checks import tables
 from workers.management.terminal import TerminalCommand
 
@@ -24,7 +24,7 @@ class Command(TerminalCommand):
     def handle(self, **options: Any) -> None:
         if problem := tables.problem():
             raise CommandError(problem)
-        alive.keep("consumer")
+        alive.keep("consumer", logs.is_stuck)
         consumer = Consumer(Inbox(), Answers(), on_open=self._say)
         handlers = {ending: signal.signal(ending, lambda *_: consumer.stop()) for ending in ENDINGS}
         try:

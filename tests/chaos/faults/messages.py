@@ -17,7 +17,7 @@ from tests.chaos.faults.brokers import delete_waiting
 from tests.chaos.faults.fault import Fault, Scene
 from tests.chaos.schedule import Strike
 
-QUEUES = ("sas.agents", "sas.replies", "sas.scheduler", "sas.supervisor", "orders.submissions")
+QUEUES = ("sas.agents", "sas.scheduler", "sas.supervisor", "orders.submissions")
 MOST = 20
 #: Time that a fault waits at a queue for a first message, and after it for more.
 WAIT_SECONDS, MORE_SECONDS = 1.0, 0.05

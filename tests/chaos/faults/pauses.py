@@ -1,7 +1,9 @@
-"""Processes that stand still and go on later, and processes that are stopped politely."""
+"""Processes that stand still or starve and go on later, and some that are stopped politely."""
 
 import os
 import signal
+import subprocess
+import sys
 from contextlib import suppress
 
 from tests.chaos.faults.fault import Fault, Scene
@@ -11,6 +13,8 @@ from tests.chaos.system import STEP_TIMEOUT_SECONDS
 #: Beyond complete-by, its grace and a sweep: somebody else has the step by then.
 BEYOND_DEADLINE = (STEP_TIMEOUT_SECONDS + 3.0, STEP_TIMEOUT_SECONDS + 8.0)
 BEYOND_LEASE = (8.0, 14.0)
+#: Processes that use up the CPU, for each core.
+BUSY = 8
 
 
 def freeze_agents(scene: Scene, strike: Strike) -> None:
@@ -51,6 +55,19 @@ def _freeze(scene: Scene, strike: Strike, kind: str) -> None:
         member.thaw()
 
 
+def starve(scene: Scene, strike: Strike) -> None:
+    """Leave the system little of the CPU."""
+    words, count = [sys.executable, "-c", "while True: pass"], BUSY * (os.cpu_count() or 1)
+    with scene.chronicle.during(strike.fault, "machine", f"{count} processes use up the CPU"):
+        busy = [subprocess.Popen(words) for _ in range(count)]
+        try:
+            scene.wait(strike.lasts)
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
+
+
 def roll(scene: Scene, strike: Strike) -> None:
     """Stop every worker in turn, as a deployment does; the next when the last is back."""
     for member in scene.crew.of_kind("scheduler", "agents"):
@@ -71,5 +88,6 @@ FAULTS = (
           freeze_child, (8, 16), BEYOND_DEADLINE),
     Fault("freeze-scheduler", "SIGSTOP of a scheduler and supervisor past its lease, then SIGCONT",
           freeze_scheduler, (12, 24), BEYOND_LEASE),
+    Fault("starve", "other processes use up the CPU for a while", starve, (12, 24), (8, 16)),
     Fault("rolling", "SIGTERM to every worker in turn, as a deployment does", roll, (20, 40)),
 )  # fmt: skip

@@ -17,7 +17,7 @@ from workers.desk.store import (
 )
 from workers.rules.approved_acts import Act
 from workers.store import acts, alert_resolution, alerts
-from workers.store.flow import flow_control, flow_settings, holds, open_breakers, spend_rate
+from workers.store.flow import flow_control, flow_settings, holds, open_breakers
 from workers.store.operate import undo_requests
 
 
@@ -116,7 +116,6 @@ CALLS: tuple[Call, ...] = (
         lambda s: open_breakers.alert_long_open(NOW),
         (order_scenes.submitted,),
     ),
-    Call("spend_rate.spend", lambda s: spend_rate.spend("toy.alpha", 1), (desk_scenes.rated,)),
     Call("incidents.collect", lambda s: incidents.collect(), (order_scenes.in_error,)),
     Call("incidents.refresh", lambda s: incidents.refresh(), (desk_scenes.healed,)),
     Call(

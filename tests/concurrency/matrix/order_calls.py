@@ -14,17 +14,12 @@ from workers.operate import persons
 from workers.protocol.faults import FaultRecord
 from workers.rules.apply_reply import carry_out_policies
 from workers.rules.rows import NewProcess
-from workers.store.claims import claim_steps, dead_workers, release, unstarted
+from workers.store.claims import claim_steps, dead_workers, release
 from workers.store.expire import expire_claims
 from workers.store.locked import step_index
 from workers.store.operate import after_restore, edit_input, erase, record_answers
 from workers.store.settle import filed_replies, settle_replies
-
-
-def _start(scene: Scene) -> Any:
-    claim = scene.claim()
-    wanted = [(claim.step_id, claim.claim_id)]
-    return claim_steps.start(wanted, timeout_seconds=30, worker="agent@run-2", delivery=uuid4())
+from workers.testing.agent_processes import room as anywhere
 
 
 def _note_death(scene: Scene) -> Any:
@@ -73,7 +68,7 @@ def _steer(verb: Callable[..., Any], *words: Any, about_step: bool = True, **mor
 def _settle(*names: str, **kind: Any) -> Callable[[Scene], Any]:
     def run(scene: Scene) -> Any:
         replies = [scene.reply(name, **kind) for name in (names or ("",))]
-        return settle_replies.settle(replies, "scheduler")
+        return settle_replies.settle(replies, "agent", own_room=anywhere())
 
     return run
 
@@ -91,15 +86,14 @@ CALLS: tuple[Call, ...] = (
     Call("submission.submit_many", _submit_many, (order_scenes.submitted,)),
     Call(
         "claim_steps.claim_due",
-        lambda s: claim_steps.claim_due(AGENTS, "scheduler"),
+        lambda s: claim_steps.claim_due(AGENTS, anywhere()),
         (order_scenes.submitted, desk_scenes.rated),
     ),
     Call(
-        "unstarted.release",
-        lambda s: unstarted.release([s.claim()], "scheduler", "refused"),
-        (order_scenes.claimed,),
+        "release.uncalled",
+        lambda s: release.uncalled([s.claim()], "agent", "unknown here"),
+        (order_scenes.claimed, order_scenes.turned_round),
     ),
-    Call("unstarted.lost", lambda s: unstarted.lost("scheduler"), (order_scenes.lost,)),
     Call(
         "settle_replies.settle",
         _settle(),
@@ -123,7 +117,6 @@ CALLS: tuple[Call, ...] = (
         ),
         (order_scenes.left_to_decide, order_scenes.past_deadline),
     ),
-    Call("claim_steps.start", _start, (order_scenes.claimed,)),
     Call(
         "filed_replies.file",
         lambda s: filed_replies.file(s.reply(), "agent"),
@@ -135,6 +128,7 @@ CALLS: tuple[Call, ...] = (
         (order_scenes.at_work, order_scenes.turned_round),
     ),
     Call("release.unbegun", _release_unbegun, (order_scenes.at_work,)),
+    Call("release.unstarted", lambda s: release.unstarted("supervisor"), (order_scenes.of_before,)),
     Call("dead_workers.note", _note_death, (order_scenes.at_work,)),
     Call(
         "expire_claims.expire",
@@ -146,7 +140,6 @@ CALLS: tuple[Call, ...] = (
         lambda s: expire_claims.extend_gap(120, 10),
         (order_scenes.expired,),
     ),
-    Call("step_index.put_off", lambda s: step_index.put_off(), (order_scenes.going_on,)),
     Call(
         "expire_claims.flag_overdue",
         lambda s: expire_claims.flag_overdue(),
@@ -167,8 +160,13 @@ CALLS: tuple[Call, ...] = (
         lambda s: after_restore.mark([s.process_id], NOW - timedelta(seconds=30), actor="restore"),
         (order_scenes.at_work,),
     ),
-    Call("record_answers.answer", _answer, (order_scenes.deferred, order_scenes.lost)),
+    Call("record_answers.answer", _answer, (order_scenes.deferred, order_scenes.claimed)),
     Call("record_answers.report_progress", _report, (order_scenes.deferred,)),
+    Call(
+        "record_answers.tell_of_lost_rows",
+        lambda s: record_answers.tell_of_lost_rows("a key"),
+        (order_scenes.submitted,),
+    ),
     Call("edit_input.edit_input", _edit, (order_scenes.submitted,)),
     Call(
         "erase.erase",

@@ -13,8 +13,8 @@ from tests.concurrency.matrix.scene import (
     OPERATOR,
     Scene,
     at,
+    here,
     note,
-    start,
 )
 from workers.client import operations
 from workers.client.submission import submit
@@ -49,24 +49,32 @@ def told() -> Scene:
 def claimed(seconds: float = 5) -> Scene:
     scene = submitted()
     with at(seconds):
-        note(scene, claim_steps.claim_due(AGENTS, "scheduler"))
+        note(scene, claim_steps.claim_due(AGENTS, here()))
     return scene
 
 
-def lost() -> Scene:
-    return claimed(60)
+def of_before() -> Scene:
+    """Code of the release before has claimed, and nobody has started it."""
+    scene = claimed(300)
+    Step.objects.filter(process=scene.process_id, state="processing").update(
+        started_at=None, complete_by=None, delivery=None
+    )
+    return scene
 
 
 def at_work(seconds: float = 5) -> Scene:
     """Two branches are under way."""
-    scene = claimed(90)
-    with at(80):
-        start(scene, "top")
+    scene = claimed(80)
     with at(seconds):
-        note(scene, settle_replies.settle([scene.reply("top")], "scheduler").claims)
-        start(scene, "left", "right")
+        _settle(scene, "top")
     scene.step = "left"
     return scene
+
+
+def _settle(scene: Scene, *names: str) -> None:
+    """Settle results in the process that goes on with the next steps."""
+    replies = [scene.reply(name) for name in names]
+    note(scene, settle_replies.settle(replies, "scheduler", own_room=here()).claims)
 
 
 def expired() -> Scene:
@@ -78,11 +86,6 @@ def tired() -> Scene:
     scene = expired()
     Step.objects.update(failure_threshold=1)
     return scene
-
-
-def going_on() -> Scene:
-    """A call takes longer than its claim had to be started."""
-    return at_work(20)
 
 
 def not_found() -> Scene:
@@ -199,11 +202,7 @@ def undoing() -> Scene:
     """An undo step is at work."""
     scene = turned_round()
     with at(2):
-        found = settle_replies.settle(
-            [scene.reply("left"), scene.reply("right")], "scheduler"
-        ).claims
-        note(scene, found)
-        start(scene, "undo_left")
+        _settle(scene, "left", "right")
     scene.step = "undo_left"
     return scene
 
@@ -212,10 +211,6 @@ def last() -> Scene:
     """The last step is at work."""
     scene = at_work()
     with at(3):
-        found = settle_replies.settle(
-            [scene.reply("left"), scene.reply("right")], "scheduler"
-        ).claims
-        note(scene, found)
-        start(scene, "bottom")
+        _settle(scene, "left", "right")
     scene.step = "bottom"
     return scene

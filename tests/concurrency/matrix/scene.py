@@ -6,10 +6,10 @@ every scene: where it has nothing to do there, it must do nothing.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from django.contrib.auth.models import User
 from msgspec import structs
@@ -23,7 +23,9 @@ from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import Reply
 from workers.store import sinks
 from workers.store.claims import claim_steps
+from workers.store.claims.claim_steps import Room
 from workers.store.db import dialect
+from workers.testing.agent_processes import room as anywhere
 
 #: The instant at which all verbs act.
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -125,16 +127,13 @@ def ann() -> User:
     return User.objects.get_or_create(username="ann")[0]
 
 
+def here() -> Room:
+    """Return the room of a process of the worker that the verbs are about."""
+    return replace(anywhere(), worker="agent@run-1")
+
+
 def note(scene: Scene, found: list[claim_steps.Claim]) -> None:
     scene.taken |= {claim.step: claim for claim in found}
-
-
-def start(scene: Scene, *names: str) -> None:
-    wanted: list[tuple[int, UUID]] = [
-        (scene.taken[name].step_id, scene.taken[name].claim_id) for name in names
-    ]
-    started = claim_steps.start(wanted, timeout_seconds=30, worker="agent@run-1", delivery=uuid4())
-    assert len(started) == len(names)
 
 
 #: Brings an order there.

@@ -73,9 +73,6 @@ def _plain(row: dict[str, Any], names: dict[str, dict[int, str]]) -> dict[str, A
     plain = {key: value for key, value in row.items() if key not in _RANDOM}
     for key in _IF_SET & set(plain):
         plain[key] = plain[key] is not None
-    if not plain.get("claim_id", True):
-        # It belongs to a claim that has ended.
-        plain["lost_count"] = 0
     for key in set(names) & set(plain):
         plain[key] = names[key].get(plain[key])
     return plain

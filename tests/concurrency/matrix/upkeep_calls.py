@@ -12,6 +12,7 @@ from workers.desk.store import gauges, minutes, probe_results, releases
 from workers.desk.store import old_rows as desk_rows
 from workers.store import (
     installation,
+    isolation,
     leases,
     live_workers,
     old_rows,
@@ -25,6 +26,13 @@ from workers.store.operate import lost_commits
 
 def _keep_findings(scene: Scene) -> Any:
     return probe_results.keep([desk_scenes.FOUND_BAD])
+
+
+def _leave_one(scene: Scene) -> Any:
+    def fail(rows: Any) -> None:
+        raise KeyError("agent")
+
+    isolation.apart([scene.process_id], fail, isolation.alerting("process", "decide", NOW))
 
 
 def _prune_old_rows(scene: Scene) -> Any:
@@ -109,6 +117,7 @@ CALLS: tuple[Call, ...] = (
         lambda s: lost_commits.accept("ada", "restored", NOW),
         (desk_scenes.failed_over,),
     ),
+    Call("isolation.apart", _leave_one, (order_scenes.at_work,)),
     Call("probe_results.keep", _keep_findings, (desk_scenes.erring,)),
     Call("old_rows.prune", _prune_old_rows, (desk_scenes.long_over,)),
 )

@@ -60,7 +60,7 @@ class ProcessColumns:
         until = badges.countdown(current.complete_by, standing.now, is_alarm=True)
         if not current.locked_by:
             return until
-        # Time does not run yet for a claim that was sent but not started.
+        # A claim that an earlier release sent has no deadline before its start.
         deadline = until if current.complete_by else ""
         worker = badges.worker(current.locked_by)
         return format_html('{} <span class="sas-agent">{}</span>', deadline, worker)

@@ -59,7 +59,7 @@ PAUSED = Page(
 )
 CAUSES = Page("workers_process_causes", lazy("Causes of errors"), "workers.view_process")
 HAND_OVER = Page("workers_incident_hand_over", lazy("Hand-over"), "workers.hand_over_incident")
-PERSON = Page("workers_process_person", lazy("Data of one person"), "workers.erase_process")
+PERSON = Page("workers_process_person", lazy("Data of one person"), "workers.erase_person")
 #: What stands under each title.
 GROUPS: Sequence[tuple[Text, Sequence[Entry]]] = (
     (lazy("Needs me"), (WAITING, "undorequest", MINE, PAUSED, "savedview")),

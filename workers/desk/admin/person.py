@@ -19,7 +19,7 @@ from workers.exceptions import StateError
 from workers.models import Process
 from workers.operate import persons
 
-PERMISSION = "workers.erase_process"
+PERMISSION = "workers.erase_person"
 
 
 class PersonForm(ReasonForm):

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.db.models import Prefetch, prefetch_related_objects
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from workers.desk.admin import badges, summaries, wording
 from workers.desk.admin.masking import Mask
@@ -19,7 +18,7 @@ PAGE = 200
 #: Lines about an agent.
 AGENT_LINES = 10
 #: Details that a line shows elsewhere already.
-TOLD = frozenset({"step", "reason", "changes", "question", "by_hand"})
+TOLD = frozenset({"step", "reason", "changes", "question", "by_hand", "found_nothing"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +154,6 @@ def _failures_text(detail: Mapping[str, Any]) -> str:
             "n": detail.get("failure_count"),
             "max": detail["failure_threshold"],
         }
-    if detail.get("lost_count"):
-        n = detail["lost_count"]
-        return ngettext("lost once", "lost %(n)s times", n) % {"n": n}
     return ""
 
 

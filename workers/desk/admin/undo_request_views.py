@@ -21,6 +21,7 @@ from workers.models import Process, UndoRequest
 from workers.rules.refusals import refused
 from workers.rules.two_persons import GOOD_FOR, refuse_if_expired
 from workers.states import UndoRequestState
+from workers.store.operate.undo_requests import has_moved
 
 PERMISSION = "workers.decide_undorequest"
 APPROVE, DECLINE = "approve", "decline"
@@ -93,7 +94,7 @@ def over(row: UndoRequest, now: datetime) -> str:
         refuse_if_expired(row.pk, row.asked_at, now)
     except StateError as refusal:
         return str(refusal)
-    if row.process.sequence != row.sequence:
+    if has_moved(row, row.process.sequence):
         return str(refused("undo_moved", subject=row.process.subject))
     return ""
 

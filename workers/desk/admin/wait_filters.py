@@ -1,11 +1,10 @@
 """List filters on what keeps processes from going on: a pause, and what an agent has to do."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any
-from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Max, Min, Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -15,8 +14,11 @@ from workers.definitions import registry
 from workers.desk.admin import wording
 from workers.desk.admin.filters import ProcessFilter, with_step
 from workers.desk.rules.list_query import period
-from workers.models import Step
+from workers.models import Process, Step
 from workers.states import LIVE_STEP_STATES
+
+#: How much later than the time of its submission the id of a process may be given.
+OUT_OF_ORDER = timedelta(minutes=1)
 
 
 def is_paused(path: str = "") -> Q:
@@ -60,7 +62,7 @@ class AtAgentFilter(ProcessFilter):
 class SinceFilter(ProcessFilter):
     """Processes submitted in the last ``1h``, ``90m`` or ``7d``: any such period may be asked for.
 
-    Found by their ids, which begin with the time; processes with older ids, by date alone.
+    Found from the first of them on, because ids are given in the order of submission.
     """
 
     title = lazy("submitted in the last")
@@ -76,13 +78,28 @@ class SinceFilter(ProcessFilter):
         assert span is not None
         at = timezone.now() - span
         return rows.filter(
-            **{f"{self.path}uid__gte": first_id(at), f"{self.path}created_at__gte": at}
+            **{f"{self.path}id__gte": first_id(at), f"{self.path}created_at__gte": at}
         )
 
 
-def first_id(at: datetime) -> UUID:
-    """Return the lower bound of the ids of processes submitted from an instant on."""
-    return UUID(int=int(at.timestamp() * 1000) << 80)
+def first_id(at: datetime) -> int:
+    """Return a lower bound of the ids of processes submitted from an instant on.
+
+    Halves the ids, with one look at an index each time; ``created_at`` itself has no index.
+    """
+    # Submissions side by side get their ids a little out of order.
+    at -= OUT_OF_ORDER
+    ids = Process.objects.aggregate(first=Min("pk"), last=Max("pk"))
+    low, high = ids["first"] or 0, (ids["last"] or 0) + 1
+    while low < high:
+        middle = (low + high) // 2
+        rows = Process.objects.filter(pk__gte=middle, pk__lt=high).order_by("pk")
+        found = rows.values_list("pk", "created_at").first()
+        if found is None or found[1] >= at:
+            high = middle
+        else:
+            low = found[0] + 1
+    return low
 
 
 class WithAgentFilter(ProcessFilter):

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.core.paginator import Paginator
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
@@ -23,9 +23,10 @@ PAGE = 50
 
 
 def unanswered() -> QuerySet[Step]:
-    """Return all deferred steps, no matter who may answer them."""
+    """Return all deferred steps that ask a person, no matter who may answer them."""
     # ``is_deferred`` is enough; the index has the other condition.
-    return Step.objects.filter(live__look_at__isnull=False, live__is_deferred=True)
+    steps = Step.objects.filter(live__look_at__isnull=False, live__is_deferred=True)
+    return steps.filter(~Q(deferral__question="") | ~Q(deferral__permission=""))
 
 
 piles.register(

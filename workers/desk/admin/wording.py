@@ -35,7 +35,6 @@ STEP_EVENTS: dict[str, Text] = {
     "ready": _("Ready, and waiting for room at its agent"),
     "claimed": _("Claimed for an attempt"),
     "handed_back": _("Released: no failure counted"),
-    "lost": _("Nobody started it: the same request was sent again"),
     "reply_filed": _("Reply filed on the step"),
     "stale_reply": _("Late reply ignored: its claim no longer held"),
     "processed": _("Done"),
@@ -135,7 +134,6 @@ TONES: dict[str, str] = {
     "refused": "bad",
     "expired": "bad",
     "error": "bad",
-    "lost": "odd",
     "parked": "odd",
     "handed_back": "odd",
     "stale_reply": "odd",
@@ -184,6 +182,10 @@ def fault_kind(name: str) -> str:
     return str(FAULT_KINDS.get(name, name))
 
 
+#: The words for a step whose undo found nothing to undo: no money came back.
+FOUND_NOTHING = _("Its undo found nothing to undo")
+
+
 def event(name: str, *, of_step: bool, by_hand: bool = False) -> str:
     """Return an event as a sentence; one without a sentence, by its name."""
     if by_hand and name in BY_HAND:
@@ -202,7 +204,10 @@ def act(name: str, *, of_step: bool, by_hand: bool = False) -> str:
 
 def of_row(row: Journal) -> str:
     """Return a journal row as a sentence."""
-    by_hand = isinstance(row.detail, dict) and bool(row.detail.get("by_hand"))
+    detail = row.detail if isinstance(row.detail, dict) else {}
+    by_hand = bool(detail.get("by_hand"))
+    if row.event == "compensated" and detail.get("found_nothing"):
+        return str(FOUND_NOTHING)
     sentence = act if row.actor.startswith(PEOPLE) else event
     return sentence(row.event, of_step=row.step_id is not None, by_hand=by_hand)
 

@@ -14,6 +14,7 @@ from workers.desk.doctor.registry import probe
 from workers.models import Flow, Hold
 from workers.rules.masks import UNKNOWN
 from workers.store.db import dialect
+from workers.store.operate import lost_commits
 
 
 @probe("agents")
@@ -35,8 +36,10 @@ def may_be_claimed() -> Iterable[Finding]:
     bad = [_stop_finding(flow) for flow in Flow.objects.filter(_STOPPED).order_by("agent")]
     for hold in Hold.objects.filter(ended_at=None):
         what = f"{hold.kind} {hold.name}".strip()
+        # Nobody meant that one: every order stands until somebody has looked.
+        level = error if hold.began_by == lost_commits.ACTOR else warning
         bad.append(
-            warning(
+            level(
                 _(
                     "%(what)s is held, by %(began_by)s since %(began_at)s UTC",
                     what=what,

@@ -89,29 +89,6 @@ def started_steps_end() -> Iterable[Finding]:
 
 
 @probe("backlog")
-def claims_are_started() -> Iterable[Finding]:
-    """Count the claims that are sent again because no worker starts them."""
-    rows = dialect.fetch(
-        "SELECT l.agent, count(*), max(s.lost_count) FROM workers_live l"
-        " JOIN workers_step s ON s.id = l.step_id WHERE l.look_at IS NOT NULL"
-        " AND s.complete_by IS NULL AND s.lost_count > 0 GROUP BY l.agent ORDER BY l.agent"
-    )
-    for agent, count, times in rows:
-        yield warning(
-            ngettext(
-                "%(n)d claim of %(agent)s was sent %(times)d times and nobody has started it",
-                "%(n)d claims of %(agent)s were sent up to %(times)d times and nobody has started"
-                " them",
-                count,
-                agent=agent,
-                times=times + 1,
-            ),
-            _("The claims are still good; nothing has failed."),
-            _("Start a worker for the queue of this agent, or more of them."),
-        )
-
-
-@probe("backlog")
 def filed_replies_are_settled() -> Iterable[Finding]:
     """Count the replies on rows that no Scheduler has settled."""
     moment, params = dialect.clock(None)
@@ -124,7 +101,7 @@ def filed_replies_are_settled() -> Iterable[Finding]:
         yield error(
             ngettext("%(n)d reply lies on its row", "%(n)d replies lie on their rows", count),
             _("The calls were made; their orders do not go on."),
-            _("Start a worker with -Q sas.scheduler,sas.replies."),
+            _("Start a worker with -Q sas.scheduler."),
         )
 
 

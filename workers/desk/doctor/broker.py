@@ -257,9 +257,8 @@ def _redis_findings(facts: dict[str, Any]) -> Iterable[Finding]:
         yield warning(
             _("Redis writes no append-only file"),
             _(
-                "What it held is gone when it restarts: claims are sent again after their "
-                "allowance, "
-                "and started ones cost an attempt."
+                "What it held is gone when it restarts: the next look replaces wake-ups, but "
+                "nothing replaces orders that wait in a queue."
             ),
             _("Set appendonly yes."),
         )

@@ -74,10 +74,7 @@ def sweep_and_poll_are_performed() -> Iterable[Finding]:
         yield error(
             _("the last %(name)s %(since)s", name=name, since=since),
             _("Nothing heals meanwhile: no expired step is tried again, no lost message replaced."),
-            _(
-                "Start Celery Beat and a worker with -Q sas.scheduler,sas.replies,sas.supervisor,"
-                "sas.reports."
-            ),
+            _("Start Celery Beat and a worker with -Q sas.scheduler,sas.supervisor,sas.reports."),
         )
 
 

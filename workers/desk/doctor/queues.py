@@ -14,7 +14,6 @@ from workers.desk.doctor.finding import Finding, Level, error, info, ok, warning
 from workers.desk.doctor.own_queues import own_queues
 from workers.desk.doctor.registry import Need, probe
 from workers.wire.dispatch import (
-    REPLY_QUEUE,
     REPORTS_QUEUE,
     SCHEDULER_QUEUE,
     SUPERVISOR_QUEUE,
@@ -23,7 +22,6 @@ from workers.wire.dispatch import (
 MANY_MESSAGES = 10_000
 _WITHOUT = {
     SCHEDULER_QUEUE: _("Nothing is claimed and nothing carried on."),
-    REPLY_QUEUE: _("What agents answer is not read; after a while steps expire."),
     SUPERVISOR_QUEUE: _("No expired step is tried again."),
     REPORTS_QUEUE: _("No submitter is told."),
     DEFAULT_QUEUE: _("No service is called."),

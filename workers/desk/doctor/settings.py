@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from django.conf import settings
 from django.core import checks
 
+from workers.checks.edited_versions import find_edited
 from workers.checks.in_flight import find_missing
 from workers.definitions.sentences import say as _
 from workers.desk.doctor.finding import Finding, Level, info, ok
@@ -43,7 +44,7 @@ def deployment_checks() -> Iterable[Finding]:
 @probe("settings")
 def code_has_what_orders_need() -> Iterable[Finding]:
     """Look for workflow versions, steps and agents that orders in flight need and no code has."""
-    yield from (_finding(message) for message in find_missing())
+    yield from (_finding(message) for message in [*find_missing(), *find_edited()])
 
 
 def _finding(message: checks.CheckMessage) -> Finding:

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from workers.conf import FOR_GOOD_DAYS, sas
 from workers.definitions.sentences import say as _
 from workers.definitions.sentences import say_counted as ngettext
-from workers.desk.doctor.finding import Finding, info, warning
+from workers.definitions.sentences import say_names
+from workers.desk.doctor.finding import Finding, error, info, warning
 from workers.desk.doctor.registry import probe
 from workers.store import prune_journals
-from workers.store.db import dialect
+from workers.store.db import dialect, sequences
 
 #: Rows from which on it should be decided whether the journal is kept for good.
 MANY_ROWS = 10_000_000
@@ -16,6 +17,8 @@ MANY_ROWS = 10_000_000
 MANY_DEAD, DEAD_SHARE = 100_000, 0.3
 MANY_HELD_BACK = 1000
 SHOWN = 5
+#: PostgreSQL 15: ``server_version_num``.
+FIRST_WITH_COLLATION_VERSION = 150_000
 
 
 @probe("tables")
@@ -77,6 +80,48 @@ def nothing_holds_pruning_back() -> Iterable[Finding]:
             _("Each has an open alert, or somebody was not told of it."),
             _("Acknowledge the alerts; `manage.py sas sinks list --state undeliverable`."),
         )
+
+
+@probe("tables", applies=dialect.is_postgres)
+def sequences_are_ahead() -> Iterable[Finding]:
+    """Look for sequences that give out ids which rows of their tables have already."""
+    behind = [
+        f"{table}.{column}"
+        for table, column, last, highest in sequences.positions()
+        if highest is not None and last < highest
+    ]
+    if behind:
+        yield error(
+            _("sequences behind their tables: %(names)s", names=say_names(behind)),
+            _("New rows are refused until they have passed the highest: no order is taken."),
+            _(
+                "Set each to its table's highest value with setval: see "
+                '"Restore a database" in the documentation.'
+            ),
+        )
+
+
+@probe("tables", applies=dialect.is_postgres)
+def collation_is_that_of_the_indexes() -> Iterable[Finding]:
+    """Compare the version of the collation with the one that the indexes were built with."""
+    if int(dialect.fetch("SHOW server_version_num")[0][0]) < FIRST_WITH_COLLATION_VERSION:
+        return
+    rows = dialect.fetch(
+        "SELECT datcollversion, pg_database_collation_actual_version(oid) FROM pg_database"
+        " WHERE datname = current_database()"
+    )
+    for built, actual in rows:
+        if built is not None and built != actual:
+            yield error(
+                _(
+                    "the database's collation has version %(actual)s, its indexes were built with"
+                    " %(built)s",
+                    actual=actual or "?",
+                    built=built,
+                ),
+                _("Unique texts, such as submission keys, may be stored twice, and not be found."),
+                _("Run `REINDEX DATABASE`, then `ALTER DATABASE ... REFRESH COLLATION VERSION`."),
+            )
 
 
 def _bytes(count: float) -> str:

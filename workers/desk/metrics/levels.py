@@ -17,6 +17,7 @@ from workers.models import Incident, Lease, Sink
 from workers.states import BreakerState
 from workers.store import live_code
 from workers.store.db import dialect
+from workers.store.flow import due_steps, wait_facts
 
 #: A probe's level as a number, the worst the largest.
 LEVELS = ("ok", "info", "warning", "error")
@@ -60,6 +61,14 @@ def _agents() -> Iterable[Metric]:
         for level in sorted(newest.values(), key=lambda level: level.agent):
             family.add_metric([level.agent], value(level))
         yield family
+    due = GaugeMetricFamily(
+        "sas_steps_due",
+        "Steps that workers may call now, had they room",
+        labels=["agent"],
+    )
+    for name, count in sorted(_due().items()):
+        due.add_metric([name], count)
+    yield due
     alive = live_code.alive()
     room = GaugeMetricFamily(
         "sas_room", "Calls that live workers can make at once", labels=["agent"]
@@ -68,6 +77,21 @@ def _agents() -> Iterable[Metric]:
         width = agent.calls_at_once
         room.add_metric([agent.name], alive.calling(agent.name, agent.queue) * width)
     yield room
+
+
+def _due() -> dict[str, int]:
+    """Return how many due steps each agent's window, rate, breaker and holds let through now."""
+    situation = wait_facts.read()
+    facts, now = situation.facts, situation.now
+    flows = (facts.flows or {}).items()
+    is_held = ("everything", "") in facts.holds
+    return due_steps.count(
+        {
+            agent: 0 if is_held or ("agent", agent) in facts.holds else flow.room(now)
+            for agent, flow in flows
+        },
+        now,
+    )
 
 
 def _duties() -> Iterable[Metric]:

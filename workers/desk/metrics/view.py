@@ -1,9 +1,11 @@
 """`/metrics` of a web process."""
 
 import hmac
+import re
 from collections.abc import Callable
 from ipaddress import ip_address
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -16,6 +18,7 @@ from workers.desk.metrics import registry
 from workers.exceptions import AWAY, RETRY_SECONDS
 
 PATH = "/metrics"
+_PORT = re.compile(r":\d+$")
 #: Headers that a proxy adds: the address is the proxy's then, and says nothing of the caller.
 _FORWARDED = ("HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP")
 
@@ -54,9 +57,17 @@ def _may_read(request: HttpRequest) -> bool:
     if token := sas.metrics_token:
         header = request.META.get("HTTP_AUTHORIZATION", "").encode(errors="replace")
         return hmac.compare_digest(header, f"Bearer {token}".encode())
-    if any(name in request.META for name in _FORWARDED):
+    # A proxy that forwards bytes adds no header; a project says by these that it stands behind one.
+    is_behind_proxy = settings.SECURE_PROXY_SSL_HEADER or settings.USE_X_FORWARDED_HOST
+    if is_behind_proxy or any(name in request.META for name in _FORWARDED):
         return False
+    # A forwarder without headers, such as stunnel or ssh -L, brings the name that its caller used.
+    asked = _PORT.sub("", request.META.get("HTTP_HOST", "")).strip("[]")
+    return _is_local(request.META.get("REMOTE_ADDR", "")) and _is_local(asked)
+
+
+def _is_local(name: str) -> bool:
     try:
-        return ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
+        return name == "localhost" or ip_address(name).is_loopback
     except ValueError:
         return False

@@ -5,6 +5,7 @@ seconds at most: after a gap of an hour the figures have caught up within a few 
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -14,7 +15,7 @@ from workers.desk.states import Span
 from workers.desk.store import gauges, minutes, totals
 from workers.rules import lateness
 from workers.runtime.worker_identity import me
-from workers.store import leases
+from workers.store import isolation, leases
 from workers.store.db import dialect
 
 #: Name of the lease row whose cursor is the next minute (seconds since 1970), and of the lease row
@@ -24,6 +25,8 @@ ASKED = "health_asked"
 INTERVAL_SECONDS = 30.0
 #: Rows written in a minute count as committed this long after it.
 GRACE_SECONDS = 10.0
+#: Each minute is rolled up once more, this much later: an import may commit minutes after it wrote.
+LATE = timedelta(minutes=15)
 #: Time that one round spends on minutes, and its lease.
 ROUND_SECONDS = 2.0
 LEASE_SECONDS = 30.0
@@ -60,20 +63,32 @@ def run(now: datetime | None = None, *, seconds: float = ROUND_SECONDS) -> Round
         at = dialect.read_clock(now)
         gauges.take(now)
         cursor = leases.cursor(HEALTH)
-        minute = _next(cursor, at)
+        first = minute = _next(cursor, at)
         over = begin(at - timedelta(seconds=GRACE_SECONDS), Span.MINUTE)
         done: list[datetime] = []
+        count = 0
         while minute < over:
-            minutes.roll_up(minute)
-            done.append(minute)
+            # One that cannot be rolled up must not hold up those after it.
+            looks = [minute]
+            # Unless it catches up: then what it rolls up was written long ago.
+            if at - minute < LATE and cursor and minute - LATE < first:
+                looks.append(minute - LATE)
+            isolation.apart(looks, _roll_up, isolation.alerting("minute", "roll up", now))
+            done += looks
             minute += _MINUTE
+            count += 1
             if time.monotonic() >= end or not lease.renew():
                 break
         minutes.sum_up_around(done)
         totals.carry_forward(now)
         if minute.timestamp() != cursor:
             leases.set_cursor(HEALTH, int(minute.timestamp()))
-    return Round(len(done), minute < over)
+    return Round(count, minute < over)
+
+
+def _roll_up(over: Sequence[datetime]) -> None:
+    for minute in over:
+        minutes.roll_up(minute)
 
 
 def _next(cursor: int, at: datetime) -> datetime:

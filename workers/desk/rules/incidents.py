@@ -14,8 +14,8 @@ from workers.rules import dead_workers
 from workers.rules.masks import UNKNOWN, Mask
 from workers.states import IncidentState
 
-#: A cause that comes back within this time reopens its incident; later it is a new one.
-REOPEN_WITHIN = timedelta(hours=24)
+#: An incident is one outage: a cause that comes back within this time continues it.
+SAME_OUTAGE_WITHIN = timedelta(minutes=10)
 
 _ADDRESS = re.compile(r"[^\s@'\"<>(]+@[^\s@'\">)]+")
 #: HTTP statuses, signals, exit codes and limits differ by cause; any other word with a digit
@@ -55,6 +55,20 @@ class Cause:
     code: str
     severity: int
     params: dict[str, Any] = field(compare=False)
+
+    @property
+    def failing_agent(self) -> str:
+        """Return the agent whose service has trouble; empty: the orders themselves have."""
+        kind = self.params.get("fault")
+        return self.params["agent"] if kind and kind not in ("permanent", "refused") else ""
+
+
+def is_quiet(last_at: datetime, raised_at: datetime) -> bool:
+    """Say whether an outage may be over: nothing of it came for a while.
+
+    It is over if its service worked meanwhile; its orders may still wait for somebody.
+    """
+    return raised_at - last_at > SAME_OUTAGE_WITHIN
 
 
 def cause_of(alert: AlertFacts) -> Cause:

@@ -7,12 +7,14 @@ from typing import TypeVar
 
 from workers.desk.rules import latency
 from workers.desk.states import Span
-from workers.states import BreakerState
+from workers.states import ENDED_PROCESS_STATES, BreakerState
 
 #: Results of a call; the first is success.
 RESULTS = ("ok", "refused", "permanent", "transient", "unavailable", "expired")
 #: Moves of processes, which belong to no agent.
 MOVES = ("taken", "ended", "failed")
+#: Events of processes, which are counted by workflow.
+PROCESS_EVENTS = ("submitted", *sorted(map(str, ENDED_PROCESS_STATES)))
 #: Events of claims beside their results.
 RESENT, RELEASED, DEATHS = CLAIM_EVENTS = ("resent", "released", "deaths")
 #: How long the last levels of agents are good for.

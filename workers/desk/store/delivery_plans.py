@@ -6,7 +6,7 @@ plan or nothing.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,6 +19,7 @@ from workers.desk.store import routes
 from workers.desk.store.deliveries import UNDELIVERABLE
 from workers.runtime.failpoints import durable
 from workers.states import IncidentState
+from workers.store import isolation
 from workers.store.db import dialect
 
 #: Open incidents that are considered: there is one for each cause, so that more is a flood.
@@ -40,31 +41,44 @@ def plan(now: datetime | None = None) -> int:
     """
     at = dialect.read_clock(now)
     active = list(Route.objects.filter(is_active=True).order_by("pk"))
-    if not active or not any(_plans(active, at)):
+    if not active or not _plans(active, at):
         return 0
     with durable("delivery_plans.plan"):
         rows = routes.lock_all(Route.objects.filter(is_active=True))
         return sum(_write(route_id, messages, at) for route_id, messages in _plans(rows, at))
 
 
-def _plans(active: Sequence[Route], at: datetime) -> Iterable[tuple[int, routing.Plan]]:
-    """Yield the ids of the routes that are to be told something, with their plans."""
+def _plans(active: Sequence[Route], at: datetime) -> list[tuple[int, routing.Plan]]:
+    """Return the ids of the routes that are to be told something, with their plans."""
     incidents = _incidents(at)
     if not incidents:
-        return
+        return []
     past = _past_deliveries(incidents)
     history = _history(at)
-    for row in active:
-        route = _rule(row)
-        notices = [
-            due
-            for incident, about in incidents
-            if about != row.pk
-            and (due := routing.notice(route, incident, past[row.pk, incident.id], at))
-        ]
-        messages = routing.plan(route, notices, history.get(row.pk, routing.History()), at)
-        if messages.alone or messages.together:
-            yield row.pk, messages
+
+    def plan_for(part: Sequence[Route]) -> list[tuple[int, routing.Plan]]:
+        plans = []
+        for row in part:
+            route = _rule(row)
+            notices = [
+                due
+                for incident, about in incidents
+                if about != row.pk
+                and (due := routing.notice(route, incident, past[row.pk, incident.id], at))
+            ]
+            messages = routing.plan(route, notices, history.get(row.pk, routing.History()), at)
+            if messages.alone or messages.together:
+                plans.append((row.pk, messages))
+        return plans
+
+    alert = isolation.alerting("route", "plan deliveries to", at)
+    parts = isolation.apart(
+        active,
+        plan_for,
+        lambda row, error: alert(row.pk, error),
+        name=lambda row: f"route {row.pk}",
+    )
+    return [plan for plans in parts for plan in plans]
 
 
 def _rule(row: Route) -> routing.Route:
@@ -104,7 +118,14 @@ def _incidents(at: datetime) -> list[tuple[routing.Incident, int | None]]:
         " AND e.reopened = i.reopened AND e.event = 'resolved')) ORDER BY i.resolved_at LIMIT %s",
         [since, MOST_INCIDENTS],
     )
-    return [_incident(row) for row in rows]
+    alert = isolation.alerting("incident", "plan deliveries of", at)
+    parts = isolation.apart(
+        rows,
+        lambda part: [_incident(row) for row in part],
+        lambda row, error: alert(row[0], error),
+        name=lambda row: f"incident {row[0]}",
+    )
+    return [incident for incidents in parts for incident in incidents]
 
 
 def _incident(row: Sequence[Any]) -> tuple[routing.Incident, int | None]:

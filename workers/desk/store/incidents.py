@@ -4,9 +4,11 @@ Alerts without an incident are locked first, skipping those locked elsewhere, th
 key order.  Several sweeps at once do no harm: each row is judged again under its lock.
 """
 
+import itertools
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
 from typing import Any
@@ -14,19 +16,24 @@ from typing import Any
 from workers.definitions import amounts
 from workers.definitions.alert_kinds import IncidentKind
 from workers.desk.rules.incidents import (
-    REOPEN_WITHIN,
+    SAME_OUTAGE_WITHIN,
     AlertFacts,
     Cause,
     IncidentRow,
     cause_of,
+    is_quiet,
     named_after,
     refreshed,
 )
+from workers.desk.states import Span
+from workers.desk.store import minutes
 from workers.protocol.faults import FaultRecord
 from workers.runtime.failpoints import durable
 from workers.states import IncidentState
 from workers.store import personal_data
 from workers.store.db import bulk_update, dialect
+
+log = logging.getLogger(__name__)
 
 #: Alerts attached in one transaction.
 PORTION = 500
@@ -58,7 +65,8 @@ _WITHOUT_PROCESS = (
 def collect(now: datetime | None = None) -> int:
     """Attach the next alerts to the incidents of their causes; return how many were attached.
 
-    A recently resolved incident is reopened; if there is none, a new one is opened.
+    A recently resolved incident is reopened; if there is none, or its outage is over, a new one is
+    opened.
     """
     alerts = _uncollected()
     if not alerts:
@@ -109,8 +117,17 @@ def _uncollected() -> list[_Alert]:
         )
         at = dialect.instant(raised_at)
         assert at is not None
-        alerts.append(_Alert(alert_id, at, process_id, cause_of(facts)))
+        alerts.append(_Alert(alert_id, at, process_id, _cause_of(facts)))
     return alerts
+
+
+def _cause_of(facts: AlertFacts) -> Cause:
+    try:
+        return cause_of(facts)
+    except Exception:
+        # Parameters of a form that this code does not know must not hold up the other alerts.
+        log.exception("alert_unreadable", extra={"cause": facts.cause})
+        return cause_of(replace(facts, params=None))
 
 
 def _attach(
@@ -141,37 +158,68 @@ def _attach(
 
 def _lock_or_open(cause: Cause, since: datetime, at: datetime) -> int:
     """Return the incident of a cause, locked: the one there is, one reopened, or a new one."""
-    incident_id = _lock(cause.key, at)
+    incident_id = _lock(cause, since, at)
     if incident_id is None:
-        _open(cause, since)
+        key = _open(cause, since)
         # Another sweep may have opened it at the same time: lock whichever there is.
-        incident_id = _lock(cause.key, at)
-        assert incident_id is not None
+        rows = dialect.fetch(
+            "SELECT t.id FROM workers_incident t WHERE t.key = %s AND t.resolved_at IS NULL "
+            + dialect.lock_rows("t"),
+            [key],
+        )
+        incident_id = int(rows[0][0])
     return incident_id
 
 
-def _lock(key: str, at: datetime) -> int | None:
-    """Lock the open incident of a key, or reopen the newest if it was resolved recently."""
+def _lock(cause: Cause, since: datetime, at: datetime) -> int | None:
+    """Lock a cause's newest incident if it is still the same outage; reopen it if resolved."""
     rows = dialect.fetch(
-        "SELECT t.id, t.resolved_at FROM workers_incident t WHERE t.key = %s"
+        "SELECT t.id, t.resolved_at, t.last_at FROM workers_incident t"
+        " WHERE (t.key = %s OR t.key LIKE %s)"
         " AND (t.resolved_at IS NULL OR t.resolved_at > %s)"
-        # The open one first, then the newest of the resolved ones.
-        " ORDER BY t.resolved_at IS NULL DESC, t.id DESC LIMIT 1 " + dialect.lock_rows("t"),
-        [key, dialect.instant_text(at - REOPEN_WITHIN)],
+        " ORDER BY t.id DESC LIMIT 1 " + dialect.lock_rows("t"),
+        [*_keys(cause), dialect.instant_text(at - SAME_OUTAGE_WITHIN)],
     )
     if not rows:
         return None
-    incident_id, resolved_at = rows[0]
+    incident_id, resolved_at, last_at = rows[0]
     if resolved_at is not None:
         dialect.execute(
             "UPDATE workers_incident SET state = %s, resolved_at = NULL, reopened = reopened + 1"
             " WHERE id = %s",
             [IncidentState.OPEN.value, incident_id],
         )
+    elif _is_over(cause, dialect.instant(last_at), since):
+        return None
     return int(incident_id)
 
 
-def _open(cause: Cause, since: datetime) -> None:
+def _is_over(cause: Cause, last_at: datetime | None, since: datetime) -> bool:
+    """Say whether the service of an outage has worked since, so that later faults are another."""
+    agent = cause.failing_agent
+    if not agent or last_at is None or not is_quiet(last_at, since):
+        return False
+    # The last hour tells whether the service worked.
+    begin = max(last_at + timedelta(minutes=1), since - timedelta(hours=1))
+    figures = minutes.of_span(Span.MINUTE, begin, since, agent)
+    return any(row.counts.get("ok") for _at, row in figures)
+
+
+def _keys(cause: Cause) -> tuple[str, str]:
+    """Return the key of a cause's incident, and the pattern of those of its further outages."""
+    return cause.key, f"{cause.key}-%"
+
+
+def _open(cause: Cause, since: datetime) -> str:
+    """Open a cause's incident; return its key, which is numbered while others are open."""
+    rows = dialect.fetch(
+        "SELECT t.key FROM workers_incident t WHERE (t.key = %s OR t.key LIKE %s)"
+        " AND t.resolved_at IS NULL",
+        _keys(cause),
+    )
+    taken = {key for (key,) in rows}
+    numbered = (f"{cause.key}-{number}" for number in itertools.count(2))
+    key = next(key for key in itertools.chain([cause.key], numbered) if key not in taken)
     text = dialect.instant_text(since)
     params, document = dialect.typed("json", cause.params)
     dialect.execute(
@@ -179,7 +227,7 @@ def _open(cause: Cause, since: datetime) -> None:
         f" last_at, members, total, reopened) VALUES (%s, %s, %s, {params}, %s, %s, %s, %s,"
         " 0, 0, 0) ON CONFLICT (key) WHERE resolved_at IS NULL DO NOTHING",
         [
-            cause.key,
+            key,
             cause.kind.value,
             cause.code,
             *document,
@@ -189,6 +237,7 @@ def _open(cause: Cause, since: datetime) -> None:
             text,
         ],
     )
+    return key
 
 
 def _count_in(incident_id: int, count: int, newest: datetime, worth: Sequence[Decimal]) -> None:
@@ -253,7 +302,7 @@ def _new_params() -> dict[int, dict[str, Any]]:
         dialect.fetch(_WITHOUT_PROCESS), lambda row: row[:3]
     ):
         causes = [
-            cause_of(AlertFacts(code, cause, dialect.document(params), message))
+            _cause_of(AlertFacts(code, cause, dialect.document(params), message))
             for *_, code, cause, params, message in rows
         ]
         params = named_after(causes[-1].params, [cause.params["about"] for cause in causes])

@@ -210,7 +210,7 @@ def _act(job: BulkJob, items: Sequence[BulkItem], now: datetime | None) -> int:
         else:
             item.state = ItemState.LANDED
             accepted.append(locked)
-    carry_on(accepted, job.actor, now, claim=False)
+    carry_on(accepted, job.actor, now)
     landed = [item.pk for item in items if item.state == ItemState.LANDED]
     refusals = [item for item in items if item.state == ItemState.REFUSED]
     BulkItem.objects.filter(pk__in=landed).update(state=ItemState.LANDED)

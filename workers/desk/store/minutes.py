@@ -15,6 +15,7 @@ from workers.desk.rules.minutes import (
     DEATHS,
     EVERY_PROCESS,
     LONGER,
+    PROCESS_EVENTS,
     RELEASED,
     RESENT,
     Figures,
@@ -23,6 +24,7 @@ from workers.desk.rules.minutes import (
 )
 from workers.desk.states import Span
 from workers.runtime.failpoints import durable
+from workers.store import isolation
 from workers.store.db import dialect
 
 #: By id, a row may follow rows that are this much younger, or precede rows this much older.
@@ -76,27 +78,29 @@ def of_span(
 ) -> list[tuple[datetime, Figures]]:
     """Return the figures of all spans that begin at ``since`` or later, and before ``until``.
 
-    Each with its beginning; only those of ``agent``, if given.
+    Each with its beginning; only those of ``agent``, if given.  Without rows that cannot be read.
     """
     condition, params = ("", []) if agent is None else (" AND agent = %s", [agent])
-    return [
-        (
-            _instant(at),
-            Figures(
-                name,
-                dialect.document(counts),
-                _buckets(dialect.document(calls)),
-                _buckets(dialect.document(waits)),
-                workers,
-                dialect.document(events),
-            ),
-        )
-        for at, name, counts, events, calls, waits, workers in dialect.fetch(
-            "SELECT at, agent, counts, events, calls, waits, workers FROM desk_minute"
-            f" WHERE span = %s AND at >= %s AND at < %s{condition} ORDER BY at, agent",
-            [int(span), dialect.instant_text(since), dialect.instant_text(until), *params],
-        )
-    ]
+    rows = dialect.fetch(
+        "SELECT id, at, agent, counts, events, calls, waits, workers FROM desk_minute"
+        f" WHERE span = %s AND at >= %s AND at < %s{condition} ORDER BY at, agent",
+        [int(span), dialect.instant_text(since), dialect.instant_text(until), *params],
+    )
+    alert = isolation.alerting("minute", "read")
+    parts = isolation.apart(
+        rows,
+        lambda part: [_stored(*row) for row in part],
+        lambda row, error: alert(row[0], error),
+        name=lambda row: f"minute {row[0]}",
+    )
+    return [pair for pairs in parts for pair in pairs]
+
+
+def _stored(_id: int, at: Any, agent: str, *documents: Any) -> tuple[datetime, Figures]:
+    counts, events, calls, waits = (dialect.document(text) for text in documents[:4])
+    return _instant(at), Figures(
+        agent, _numbers(counts), _buckets(calls), _buckets(waits), documents[4], _numbers(events)
+    )
 
 
 def _instant(value: Any) -> datetime:
@@ -105,8 +109,12 @@ def _instant(value: Any) -> datetime:
     return at
 
 
+def _numbers(document: dict[str, int]) -> dict[str, int]:
+    return {name: int(count) for name, count in document.items()}
+
+
 def _buckets(document: dict[str, int]) -> dict[int, int]:
-    return {int(bucket): count for bucket, count in document.items()}
+    return {int(bucket): int(count) for bucket, count in document.items()}
 
 
 def write(span: Span, at: datetime, figures: Sequence[Figures]) -> None:
@@ -167,7 +175,7 @@ WITH written AS MATERIALIZED (
     SELECT j.process_id, j.step_id, j.event, j.before, j.detail, j.at FROM workers_journal j
     WHERE j.id >= %s AND j.id < %s AND j.at >= %s AND j.at < %s AND (
         j.step_id IS NULL AND j.process_id IS NOT NULL
-            AND j.event IN ('submitted', 'error', 'processed', 'compensated', 'cancelled')
+            AND j.event IN {PROCESS_EVENTS}
         OR j.step_id IS NOT NULL AND j.before = 'processing'
             AND j.event IN ('processed', 'failed', 'parked', 'expired', 'refused')
         OR j.step_id IS NOT NULL AND j.event IN ('lost', 'handed_back'))

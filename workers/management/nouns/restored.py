@@ -9,6 +9,8 @@ from django.core.management.base import CommandError
 from workers.definitions import registry
 from workers.exceptions import StateError
 from workers.management.terminal import TerminalCommand, actor, instant
+from workers.models import Journal
+from workers.store import isolation
 from workers.store.alerts import raise_alert
 from workers.store.operate import after_restore, lost_commits
 
@@ -24,11 +26,16 @@ class Command(TerminalCommand):
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
+        which = parser.add_mutually_exclusive_group(required=True)
+        which.add_argument(
             "--since",
             type=instant,
-            required=True,
             help="the restored time, such as 2026-11-21T09:30:00+00:00",
+        )
+        which.add_argument(
+            "--nothing-lost",
+            action="store_true",
+            help="the database was moved with all its commits: nothing is put in doubt",
         )
         parser.add_argument(
             "--until",
@@ -36,7 +43,17 @@ class Command(TerminalCommand):
             help="the time from which nothing is missing, such as now: workers may run meanwhile",
         )
 
-    def handle(self, *, since: datetime, until: datetime | None = None, **options: Any) -> None:
+    def handle(
+        self,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        nothing_lost: bool = False,
+        **options: Any,
+    ) -> None:
+        if since is None:
+            self._accept_all(until)
+            return
         try:
             after_restore.check_since(since, until=until)
         except StateError as refusal:
@@ -44,7 +61,15 @@ class Command(TerminalCommand):
         local = {agent.name for agent in registry.agents() if agent.is_local}
         after = processes = steps = 0
         while portion := after_restore.open_processes(since, after, PORTION, until):
-            steps += after_restore.mark(portion, since, actor=actor(), until=until, local=local)
+            steps += sum(
+                isolation.apart(
+                    portion,
+                    lambda part: after_restore.mark(
+                        part, since, actor=actor(), until=until, local=local
+                    ),
+                    isolation.alerting("process", "mark"),
+                )
+            )
             processes += len(portion)
             after = portion[-1]
             self.stdout.write(f"{processes} processes looked at, {steps} steps in doubt")
@@ -56,3 +81,13 @@ class Command(TerminalCommand):
         if lost_commits.accept(actor(), f"restored, since {since.isoformat()}"):
             self.stdout.write("Claims are held no more.")
         self.stdout.write(f"Done: {processes} processes, {steps} steps in doubt.")
+
+    def _accept_all(self, until: datetime | None) -> None:
+        if until is not None:
+            raise CommandError("--until goes with --since. Leave it out.")
+        newest = Journal.objects.order_by("id").values_list("id", "at").last()
+        if newest:
+            self.stdout.write(f"The newest journal row is {newest[0]}, of {newest[1].isoformat()}.")
+        if lost_commits.accept(actor(), "nothing was lost", is_whole=True):
+            self.stdout.write("Claims are held no more.")
+        self.stdout.write("Done: the database is taken as it is.")

@@ -18,7 +18,7 @@ CONNECT_SECONDS = 3.0
 #: The most bytes of an answer to read, and the most characters to keep for people.
 LARGEST_ANSWER = 64 * 1024
 KEPT_CHARACTERS = 300
-LIMITS = httpx2.Limits(max_connections=50, max_keepalive_connections=20, keepalive_expiry=5.0)
+LIMITS = httpx2.Limits(max_connections=50)
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
@@ -77,7 +77,7 @@ def _request(url: str, body: bytes, headers: Mapping[str, str]) -> httpx2.Reques
 
 
 def _read(response: httpx2.Response) -> str:
-    """Read an answer's body up to a limit, so that the connection can be reused."""
+    """Read an answer's body up to a limit."""
     content, length = b"", 0
     try:
         for chunk in response.iter_raw():

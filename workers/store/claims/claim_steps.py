@@ -1,31 +1,40 @@
-"""Claim pending steps, and start claims."""
+"""Claim due steps: each claim is started in the write that makes it, by the process that calls."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from functools import partial
+from math import inf
 from uuid import UUID, uuid4
 
 import msgspec
 
 from workers.conf import sas
-from workers.definitions import known
+from workers.definitions import known, registry
+from workers.definitions.effects import Effect
+from workers.exceptions import AWAY
 from workers.rules import dead_workers
 from workers.rules.apply_reply import give_up_doubtful, make_pending
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
-from workers.runtime.failpoints import around
 from workers.runtime.gc_control import collected_later
 from workers.states import StepState
-from workers.store.db import bulk_update, dialect, prepared_plans
+from workers.store import isolation
+from workers.store.db import dialect, prepared_plans
 from workers.store.db.transactions import durable
 from workers.store.flow import due_steps, flow_control
 from workers.store.locked import load
 
+#: Time before claiming again a step that cannot be read or written.
+UNUSABLE_SECONDS = 60
+#: Time before looking again for a step whose process another session holds: it may have no other
+#: wake-up.
+HELD_SECONDS = 0.05
+
 
 class Claim(msgspec.Struct, frozen=True):
-    """A step claimed for one attempt, to send to its agent."""
+    """A step claimed and started for one attempt, whose agent its process now calls."""
 
     step_id: int
     process_id: int
@@ -36,16 +45,14 @@ class Claim(msgspec.Struct, frozen=True):
     timeout_seconds: int
     #: The idempotency key for the remote service.
     key: str
-    #: It may kill its worker process, and so runs alone.
+    #: It runs in the main thread, and no other call beside it.
     is_alone: bool = False
     #: The step that an undo step undoes.
     undoes_id: int | None = None
     #: An earlier claim ended without a known outcome.
     in_doubt: bool = False
-    #: Its agent has a rate: its call is counted when it starts.
+    #: Its agent has a rate, and this call has been counted.
     is_rated: bool = False
-    #: It was started when it was claimed, by the process that now calls its agent.
-    is_started: bool = False
     #: Its process as read and written; None: its request has to read it.
     owner: LockedProcess | None = None
 
@@ -54,7 +61,9 @@ class Claim(msgspec.Struct, frozen=True):
         return f"Claim({self.step_id}, {self.claim_id}, {self.step!r}, attempt {self.attempt})"
 
     @classmethod
-    def of(cls, step: StepRow, owner: LockedProcess, *, is_rated: bool = False) -> "Claim":
+    def of(
+        cls, step: StepRow, owner: LockedProcess, *, is_alone: bool = False, is_rated: bool = False
+    ) -> "Claim":
         assert step.claim_id is not None
         return cls(
             step_id=step.id,
@@ -65,21 +74,12 @@ class Claim(msgspec.Struct, frozen=True):
             agent=step.agent,
             timeout_seconds=step.timeout_seconds,
             key=step.idempotency_key,
-            is_alone=dead_workers.is_suspect(step),
+            is_alone=is_alone,
             undoes_id=step.undoes_id,
             in_doubt=step.is_in_doubt,
             is_rated=is_rated,
-            is_started=step.started_at is not None,
             owner=owner,
         )
-
-    @classmethod
-    def of_row(cls, row: Sequence[Any]) -> "Claim":
-        """Return the claim in a row, its columns in the order of the fields, up to ``is_rated``."""
-        values = dict(zip(cls.__struct_fields__[:-2], row, strict=True))
-        values["claim_id"] = UUID(str(values["claim_id"]))
-        flags = {name: bool(values[name]) for name in ("is_alone", "in_doubt", "is_rated")}
-        return cls(**values | flags)
 
 
 @dataclass(slots=True)
@@ -90,13 +90,29 @@ class Room:
     worker: str
     #: Returns how many calls of an agent the process can begin now; 0 for agents it cannot call.
     calls: Callable[[str], int]
+    #: The time that the process has for calls: it takes none with a longer timeout.
+    seconds: float = inf
+    #: The process has no call under way, so it may take one that has to run alone.
+    is_idle: bool = False
+    #: It takes only one that has to run alone, or has too little time left for.
+    is_for_one: bool = False
     #: New for each settlement, so that its starts can be found again.
     delivery: UUID = field(default_factory=uuid4)
     #: Whether the answers of all writes that started claims were read.
     is_answered: bool = True
     #: The steps whose calls the process has begun.
     begun: Set[int] = frozenset()
+    #: How long a step has been due that was left because other calls are under way or too little
+    #: time is left; None: there is none.
+    lone_seconds: float | None = None
+    #: The process has no room for a due step whose service has some.
+    is_used_up: bool = False
+    #: The time after which a due step may be claimed that has no token, or whose process another
+    #: session holds; None: there is none.
+    rate_seconds: float | None = None
     _left: dict[str, int] = field(default_factory=dict)
+    _has_taken: bool = False
+    _is_taken_alone: bool = False
 
     def left(self, agent: str) -> int:
         """Return how many more calls of an agent the process can begin."""
@@ -104,12 +120,30 @@ class Room:
             self._left[agent] = self.calls(agent)
         return self._left[agent]
 
-    def take(self, step: StepRow) -> bool:
+    def renew(self) -> None:
+        """Count the room again: what was taken was not written."""
+        self._left, self._has_taken, self._is_taken_alone = {}, False, False
+
+    def take(self, step: StepRow, now: datetime) -> bool:
         """Use up room for one call.  False: there is none for this step."""
-        if self.left(step.agent) <= 0 or dead_workers.is_suspect(step):
+        if self._is_taken_alone or self.left(step.agent) <= 0:
+            return False
+        is_alone = runs_alone(step)
+        is_late = step.timeout_seconds > self.seconds
+        if is_late or (is_alone and (not self.is_idle or self._has_taken)):
+            due_since = step.not_before or now
+            self.lone_seconds = max(self.lone_seconds or 0.0, (now - due_since).total_seconds())
+            return False
+        if self.is_for_one and not is_alone:
             return False
         self._left[step.agent] -= 1
+        self._has_taken, self._is_taken_alone = True, is_alone
         return True
+
+
+def runs_alone(step: StepRow) -> bool:
+    """Say whether a step's call has to run alone in its process: it may kill it, or is serial."""
+    return dead_workers.is_suspect(step) or registry.agent(step.agent).is_serial
 
 
 class ClaimBatch(list[Claim]):
@@ -130,53 +164,106 @@ class ClaimBatch(list[Claim]):
 @prepared_plans.kept()
 def claim_due(
     agents: set[str],
-    worker: str,
+    room: Room,
     now: datetime | None = None,
-    *,
-    own_room: Room | None = None,
-    send_along: Callable[[], None] | None = None,
-    meanwhile: Callable[[], object] | None = None,
 ) -> ClaimBatch:
-    """Claim due pending steps in their turn, as many as each agent has room for.
+    """Claim and start due pending steps in their turn, as many as there is room for.
 
-    Starts in the same write what there is ``own_room`` for; the caller sends the others.
+    There must be room at the agent's service and in the process that calls.  Spends the tokens of
+    agents with a rate in the same write.
 
-    Two schedulers never claim the same step: processes that another one holds are skipped, and a
-    step that is no longer pending under the lock is left alone.  ``send_along`` may send more
-    statements in the same round trip; ``meanwhile`` may be called while the database works
-    (``transactions.durable``).
+    Two processes never claim the same step: rows that another one holds are skipped, and a step
+    that is no longer pending under the lock is left alone.  If a row cannot be read or written, the
+    others are claimed apart from it.
     """
-    with durable("claim_steps.claim_due", meanwhile=meanwhile):
+    seen: list[tuple[int, int]] = []
+    attempt = partial(_claim_due, agents, room, now, seen)
+    try:
+        return attempt()
+    except AWAY:
+        raise
+    except Exception:
+        # None: it was no row.
+        if not seen:
+            raise
+    whole = ClaimBatch()
+    # What the failed write has taken is free again.
+    room.renew()
+    parts = isolation.apart(
+        list(dict.fromkeys(process_id for _, process_id in seen)),
+        lambda process_ids: attempt(among=set(process_ids)),
+        partial(_rest, now, seen),
+    )
+    for part in parts:
+        whole += part
+        whole.has_news |= part.has_news
+    return whole
+
+
+def _rest(
+    now: datetime | None, seen: list[tuple[int, int]], process_id: int, error: Exception
+) -> None:
+    """Take a process's unusable steps out of the turn for a while, and raise an alert."""
+    until = dialect.read_clock(now) + timedelta(seconds=UNUSABLE_SECONDS)
+    step_ids = [step_id for step_id, owner_id in seen if owner_id == process_id]
+    dialect.execute(
+        "UPDATE workers_step SET not_before = %s WHERE state = 'pending'"
+        f" AND {dialect.among('id')}",
+        [dialect.instant_text(until), dialect.id_list(sorted(step_ids))],
+    )
+    isolation.alerting("process", "claim", now)(process_id, error)
+
+
+def _claim_due(
+    agents: set[str],
+    own_room: Room,
+    now: datetime | None,
+    seen: list[tuple[int, int]],
+    *,
+    among: Collection[int] | None = None,
+) -> ClaimBatch:
+    """Claim as ``claim_due`` does, only steps of the processes ``among``, if given.
+
+    Adds to ``seen`` the ids of the steps that it looks at, and of their processes.
+    """
+    with durable("claim_steps.claim_due"):
         # Most agents have no waiting steps: do not lock their rows or count their room.
         with dialect.pipelined():
             flow_answers = flow_control.ask(agents, now, if_backlogged=True)
-            if send_along is not None:
-                send_along()
         locked_flow = flow_control.LockedFlow(agents, now, flow_answers=flow_answers)
         if not locked_flow.backlogged:
             return ClaimBatch()
-        return _claim(locked_flow, worker, own_room)
+        return _claim(locked_flow, own_room, seen, among)
 
 
-def _claim(locked_flow: flow_control.LockedFlow, worker: str, own_room: Room | None) -> ClaimBatch:
+def _claim(
+    locked_flow: flow_control.LockedFlow,
+    own_room: Room,
+    seen: list[tuple[int, int]],
+    among: Collection[int] | None,
+) -> ClaimBatch:
     """Claim for the agents whose flow rows are locked.
 
     Unlike elsewhere, processes are locked after the flow rows here.  That cannot deadlock, because
     locked processes are skipped and not waited for.
     """
     batch, at = ClaimBatch(), locked_flow.now
-    room, to_send = locked_flow.room(), locked_flow.room_to_send()
+    instant = dialect.instant_text(at)
+    room, worker = locked_flow.room(), own_room.worker
     candidates: list[tuple[int, int]] = []
+    cut_off: set[str] = set()
+    is_held_up = False
     for agent in sorted(locked_flow.backlogged):
-        startable = to_send.get(agent, 0) + (own_room.left(agent) if own_room else 0)
-        most = min(room.get(agent, 0), startable, int(sas.claim_batch))
+        most = min(room.get(agent, 0), own_room.left(agent), int(sas.claim_batch))
         # At least one even without room: giving up a call that must not be repeated needs none.
-        due_ids = _due(agent, max(1, most), dialect.instant_text(at))
-        batch.is_cut_off |= 0 < most == len(due_ids)
-        candidates += due_ids
+        due_ids = _due(agent, max(1, most), instant)
+        if 0 < most == len(due_ids):
+            cut_off.add(agent)
+        is_held_up |= most > 0 and not due_ids and bool(_due(agent, 1, instant, ""))
+        own_room.is_used_up |= room.get(agent, 0) > 0 and own_room.left(agent) <= 0
+        candidates += [ids for ids in due_ids if among is None or ids[1] in among]
+    seen += candidates
     processes = load.lock((process_id for _, process_id in candidates), at, skip_locked=True)
-    if not processes:
-        return batch
     turn = {step_id: index for index, (step_id, _) in enumerate(candidates)}
     ready = [
         (locked, step)
@@ -188,14 +275,21 @@ def _claim(locked_flow: flow_control.LockedFlow, worker: str, own_room: Room | N
         and not give_up_doubtful(locked, step, worker)
     ]
     ready.sort(key=lambda pair: turn[pair[1].id])
-    batch += take(ready, room, locked_flow, worker, own_room)
-    load.write(processes, is_last=True)
+    batch += take(ready, locked_flow, own_room)
+    own_room.rate_seconds = HELD_SECONDS if is_held_up else locked_flow.seconds_to_next()
+    left = {agent: own_room.left(agent) for agent in cut_off if locked_flow.room().get(agent)}
+    own_room.is_used_up |= 0 in left.values()
+    batch.is_cut_off = any(left.values())
+    if processes:
+        load.write(processes, is_last=True)
     batch.has_news = any(locked.has_news for locked in processes)
     return batch
 
 
-def _due(agent: str, limit: int, at: str) -> list[tuple[int, int]]:
+def _due(agent: str, limit: int, at: str, lock: str | None = None) -> list[tuple[int, int]]:
     """Return (step, process) ids of an agent's steps that look claimable; the lock decides.
+
+    Skips those whose process another session holds, unless ``lock`` is another clause.
 
     Steps of versions that this code does not have keep their turn, and do not block later ones.
     """
@@ -203,46 +297,52 @@ def _due(agent: str, limit: int, at: str) -> list[tuple[int, int]]:
     return dialect.fetch(
         f"SELECT s.id, s.process_id FROM {due_steps.steps('%s', '%s')}"
         f" AND {dialect.among(due_steps.VERSION)} {due_steps.IN_TURN}"
-        " LIMIT %s " + dialect.lock_rows("p", skip_locked=True),
+        " LIMIT %s " + (dialect.lock_rows("p", skip_locked=True) if lock is None else lock),
         [agent, at, versions, limit],
     )
 
 
 def take(
     ready: Sequence[tuple[LockedProcess, StepRow]],
-    room: Mapping[str, int],
     locked_flow: flow_control.LockedFlow,
-    worker: str,
-    own_room: Room | None = None,
+    own_room: Room | None,
+    waited_for: Collection[str] = (),
 ) -> list[Claim]:
-    """Claim ready steps in memory while their agents have ``room`` and a process can start them.
+    """Claim ready steps in memory while their agents and the calling process have room.
 
-    This process comes first, if it has ``own_room``: it starts them at once.  Else they are sent.
-    Steps that this code does not know are left to a worker that does.
+    Leaves those of the agents in ``waited_for`` to their turn, and steps that this code does not
+    know to a worker that does.
     """
-    room_left, to_send = Counter(room), Counter(locked_flow.room_to_send())
-    allowance = float(sas.dispatch_allowance_seconds)
-    pairs: list[tuple[LockedProcess, StepRow]] = []
+    if own_room is None:
+        return []
+    room_left = Counter(locked_flow.room())
+    claims: list[Claim] = []
     for locked, step in ready:
         agent, process = step.agent, locked.process
         if not known.is_known(process.workflow, process.version, agent):
             continue
-        if locked.is_paused or step.name in locked_flow.held_steps or room_left[agent] <= 0:
+        if locked.is_paused or step.name in locked_flow.held_steps or agent in waited_for:
             continue
-        # Rated calls are counted when a message starts them, so they never start here.
-        is_own = own_room is not None and not locked_flow.is_rated(agent) and own_room.take(step)
-        if not is_own and to_send[agent] <= 0:
+        if room_left[agent] <= 0:
             continue
+        # Also for a step that waits for a process to itself: no younger one takes its place.
         room_left[agent] -= 1
-        to_send[agent] -= 1
-        locked.claim(step, worker, allowance)
-        if own_room is not None and is_own:
-            locked.start(step, own_room.worker, own_room.delivery)
-        pairs.append((locked, step))
-    locked_flow.spend(Counter(step.agent for _, step in pairs))
-    return [
-        Claim.of(step, locked, is_rated=locked_flow.is_rated(step.agent)) for locked, step in pairs
-    ]
+        if not own_room.take(step, locked.now):
+            continue
+        # A call in doubt is queried first, and then perhaps made.
+        calls = 1 + (step.effect == Effect.QUERYABLE and step.is_in_doubt)
+        locked_flow.spend(agent, calls)
+        locked.claim(step, own_room.worker, own_room.delivery)
+        claims.append(
+            Claim.of(
+                step,
+                locked,
+                is_alone=runs_alone(step),
+                is_rated=locked_flow.is_rated(agent),
+            )
+        )
+    locked_flow.write_tokens()
+    return claims
 
 
 def take_or_queue(
@@ -254,42 +354,8 @@ def take_or_queue(
 ) -> list[Claim]:
     """Claim steps that have just become ready, or queue them behind those that wait already."""
     prompt = [pair for pair in ready if not pair[1].delay_seconds]
-    room = {name: count for name, count in locked_flow.room().items() if name not in waited_for}
-    claims = take(prompt, room, locked_flow, worker, own_room)
+    claims = take(prompt, locked_flow, own_room, waited_for)
     for locked, step in ready:
         if step.state == StepState.WAITING:
             make_pending(locked, step, worker)
     return claims
-
-
-@around("claim_steps.start")
-@prepared_plans.kept()
-def start(
-    claims: Sequence[tuple[int, UUID]],
-    *,
-    timeout_seconds: float,
-    worker: str,
-    delivery: UUID,
-    now: datetime | None = None,
-) -> set[int]:
-    """Start claims that still hold; return their step ids.
-
-    Leaves out a claim that was superseded, or that another delivery has started: its agent must
-    do nothing.  Each run of the agent makes a new ``delivery``, so a start whose answer was lost
-    can be repeated; that does not restart its clock.
-    """
-    moment, moment_params = dialect.clock(now)
-    return bulk_update.update(
-        "workers_step",
-        {"id": "id", "claim_id": "uuid"},
-        [{"id": step_id, "claim_id": claim_id} for step_id, claim_id in claims],
-        f"started_at = COALESCE(t.started_at, {moment}),"
-        f" complete_by = COALESCE(t.complete_by, {dialect.later(moment, '%s')}),"
-        " locked_by = %s, delivery = v.delivery, may_have_effect = (t.effect <> 'none'),"
-        f" began_at = COALESCE(t.began_at, {moment}),"
-        f" key_used_at = COALESCE(t.key_used_at, {moment})",
-        "t.state = v.state AND t.claim_id = v.claim_id"
-        " AND (t.started_at IS NULL OR t.delivery = v.delivery)",
-        params=[*moment_params * 2, timeout_seconds, worker, *moment_params * 2],
-        same={"state": ("text", StepState.PROCESSING), "delivery": ("uuid", delivery)},
-    )

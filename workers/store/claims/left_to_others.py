@@ -14,9 +14,9 @@ from workers.store.flow import due_steps
 class WorkForOthers:
     """Which other workers have to look for work that is left to them."""
 
-    #: Queues of agents with a due step that the process that calls them may claim itself.
+    #: Queues of agents with a due step.
     queues: frozenset[str] = frozenset()
-    #: Whether other work is left, which needs a Scheduler.
+    #: Whether a process waits for a decision.
     is_for_schedulers: bool = False
 
 
@@ -40,8 +40,6 @@ def find(now: datetime | None = None) -> WorkForOthers:
         f" WHERE {dialect.among('d.version')} OR {dialect.among('f.agent')})",
         [*params, versions, dialect.id_list(sorted(elsewhere.agents))],
     )
-    names = {name for (name,) in agents}
     by_agent = known.own().agents | elsewhere.agents
-    claimable = names & (known.own().taking | elsewhere.taking)
-    queues = frozenset(by_agent[name] for name in claimable)
-    return WorkForOthers(queues, bool(flagged or names - claimable))
+    queues = frozenset(by_agent[name] for (name,) in agents if name in by_agent)
+    return WorkForOthers(queues, bool(flagged))

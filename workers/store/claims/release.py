@@ -1,7 +1,7 @@
 """Release the claims of a worker that was stopped in the middle of its calls."""
 
-from collections.abc import Collection
-from datetime import datetime
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from workers.conf import sas
@@ -10,13 +10,16 @@ from workers.rules import evidence
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
 from workers.runtime.failpoints import durable
+from workers.store import isolation
+from workers.store.claims.claim_steps import Claim
 from workers.store.db import dialect
 from workers.store.locked import load
 
 REASON = "the worker was stopped"
+#: How long after its last sending a claim of the release before counts as given up.
+UNSTARTED = timedelta(minutes=1)
 
 
-@load.again_when_lost
 def release_unfinished(
     mark: str, worker: str, *, local: Collection[str] = (), now: datetime | None = None
 ) -> int:
@@ -25,42 +28,38 @@ def release_unfinished(
     The worker's claims are those whose ``locked_by`` ends with ``mark``; its processes must
     have ended.  A call that was cut off stays in doubt, except that of an agent in ``local``: its
     transaction can no longer commit, so it had no effect.  Leaves alone unsafe calls, steps with a
-    filed reply, steps that wait for a callback, claims past their deadline, which had all their
-    time, and unstarted claims, whose message another worker gets.  Returns how many it released, at
-    most ``SAS_SWEEP_BATCH``.
+    filed reply, steps that wait for a callback, and claims past their deadline, which had all their
+    time.  Returns how many it released, at most ``SAS_SWEEP_BATCH``.
     """
-    with durable("release.release_unfinished"):
-        at = dialect.read_clock(now)
-        rows = dialect.fetch(
-            "SELECT s.id, s.process_id FROM workers_live l JOIN workers_step s ON s.id = l.step_id"
-            " WHERE l.state = 'processing' AND NOT l.is_deferred AND s.state = 'processing'"
-            " AND s.complete_by > %s AND s.reply IS NULL AND s.deferral IS NULL"
-            f" AND s.locked_by LIKE %s AND (s.effect <> %s OR {dialect.among('s.agent')})"
-            " ORDER BY s.process_id, s.id LIMIT %s",
-            [
-                dialect.instant_text(at),
-                f"%{mark}",
-                Effect.UNSAFE.value,
-                dialect.id_list(sorted(local)),
-                int(sas.sweep_batch),
-            ],
-        )
-        processes = load.lock((process_id for _, process_id in rows), now)
-        step_ids = {step_id for step_id, _ in rows}
-        unfinished = [
-            (locked, step)
-            for locked in processes
-            for step in locked.steps
-            if step.id in step_ids and _is_unfinished(step, mark, at)
-        ]
-        for locked, step in unfinished:
-            _release(locked, step, worker, is_uncalled=step.agent in local)
-        # If a local agent files its reply after all, this write finds the step changed and fails.
-        load.write(processes)
-    return len(unfinished)
+    at = dialect.read_clock(now)
+    moment, params = dialect.clock(at)
+    rows = dialect.fetch(
+        "SELECT s.id, s.process_id FROM workers_live l JOIN workers_step s ON s.id = l.step_id"
+        " WHERE l.state = 'processing' AND NOT l.is_deferred AND s.state = 'processing'"
+        " AND s.complete_by > %s AND s.reply IS NULL AND s.deferral IS NULL"
+        f" AND s.locked_by LIKE %s AND (s.effect <> %s OR {dialect.among('s.agent')})"
+        f" AND NOT {isolation.is_at_rest('process', 'release', 's.process_id', moment)}"
+        " ORDER BY s.process_id, s.id LIMIT %s",
+        [
+            dialect.instant_text(at),
+            f"%{mark}",
+            Effect.UNSAFE.value,
+            dialect.id_list(sorted(local)),
+            *params,
+            int(sas.sweep_batch),
+        ],
+    )
+    step_ids = {step_id for step_id, _ in rows}
+    return _release_of(
+        [process_id for _, process_id in rows],
+        lambda: durable("release.release_unfinished"),
+        lambda step: step.id in step_ids and _is_unfinished(step, mark, at),
+        worker,
+        local,
+        now=now,
+    )
 
 
-@load.again_when_lost
 def unbegun(
     delivery: UUID, called: Collection[int], worker: str, now: datetime | None = None
 ) -> int:
@@ -70,25 +69,111 @@ def unbegun(
     are its steps whose agents were called.  Counts no failure, and leaves no new doubt.  Returns
     how many it released.
     """
-    with durable("release.unbegun"):
-        rows = dialect.fetch(
-            "SELECT s.id, s.process_id FROM workers_live l"
-            f" JOIN workers_step s ON {dialect.looked_up('s.id', 'l.step_id')}"
-            " WHERE l.state = 'processing' AND NOT l.is_deferred AND s.delivery = %s",
-            [delivery if dialect.is_postgres() else delivery.hex],
+    rows = dialect.fetch(
+        "SELECT s.id, s.process_id FROM workers_live l"
+        f" JOIN workers_step s ON {dialect.looked_up('s.id', 'l.step_id')}"
+        " WHERE l.state = 'processing' AND NOT l.is_deferred AND s.delivery = %s",
+        [delivery if dialect.is_postgres() else delivery.hex],
+    )
+    step_ids = {step_id for step_id, _ in rows} - set(called)
+    return _release_of(
+        [owner for step_id, owner in rows if step_id in step_ids],
+        lambda: durable("release.unbegun"),
+        lambda step: step.id in step_ids and step.is_at_work and step.delivery == delivery,
+        worker,
+        None,
+        now=now,
+    )
+
+
+def _release_of(
+    process_ids: Sequence[int],
+    point: Callable[[], durable],
+    is_unfinished: Callable[[StepRow], bool],
+    worker: str,
+    local: Collection[str] | None,
+    *,
+    now: datetime | None,
+    reason: str = REASON,
+    delay_seconds: float = 0,
+) -> int:
+    """Release the unfinished steps of processes; one with which that fails holds up no other.
+
+    Those of the agents in ``local`` were not called, nor any with None.  Returns how many.
+    """
+
+    @load.again_when_lost
+    def release(part: Sequence[int]) -> int:
+        with point():
+            processes = load.lock(part, now)
+            unfinished = [
+                (locked, step)
+                for locked in processes
+                for step in locked.steps
+                if is_unfinished(step)
+            ]
+            for locked, step in unfinished:
+                is_uncalled = local is None or step.agent in local
+                not_before = locked.now + timedelta(seconds=delay_seconds)
+                _release(locked, step, worker, reason, not_before, is_uncalled=is_uncalled)
+            # If a local agent files its reply after all, this write finds the step changed.
+            load.write(processes)
+        return len(unfinished)
+
+    return sum(
+        isolation.apart(
+            sorted(set(process_ids)), release, isolation.alerting("process", "release", now)
         )
-        step_ids = {step_id for step_id, _ in rows} - set(called)
-        processes = load.lock((owner for step_id, owner in rows if step_id in step_ids), now)
-        unfinished = [
-            (locked, step)
-            for locked in processes
-            for step in locked.steps
-            if step.id in step_ids and step.is_at_work and step.delivery == delivery
-        ]
-        for locked, step in unfinished:
-            _release(locked, step, worker, is_uncalled=True)
-        load.write(processes)
-    return len(unfinished)
+    )
+
+
+def unstarted(worker: str, now: datetime | None = None) -> int:
+    """Release claims that code of the release before made and nobody has started; return how many.
+
+    While a Scheduler of that release lives it sends them again.  Counts no failure.
+    """
+    before = dialect.instant_text(dialect.read_clock(now) - UNSTARTED)
+    rows = dialect.fetch(
+        "SELECT s.id, s.process_id FROM workers_live l JOIN workers_step s ON s.id = l.step_id"
+        " WHERE l.look_at < %s AND s.state = 'processing' AND s.started_at IS NULL"
+        " AND s.dispatch_by < %s ORDER BY s.process_id, s.id LIMIT %s",
+        [before, before, int(sas.sweep_batch)],
+    )
+    step_ids = {step_id for step_id, _ in rows}
+    return _release_of(
+        [process_id for _, process_id in rows],
+        lambda: durable("release.unstarted"),
+        lambda step: step.id in step_ids and step.claim_id is not None and step.started_at is None,
+        worker,
+        None,
+        now=now,
+        reason="nobody started it",
+    )
+
+
+def uncalled(
+    claims: Sequence[Claim],
+    worker: str,
+    reason: str,
+    now: datetime | None = None,
+    *,
+    delay_seconds: float = 0,
+) -> int:
+    """Release claims that this process cannot call; count no failure; return how many.
+
+    They may be claimed again after the delay.
+    """
+    ids = {claim.step_id: claim.claim_id for claim in claims}
+    return _release_of(
+        [claim.process_id for claim in claims],
+        lambda: durable("release.uncalled"),
+        lambda step: step.is_at_work and step.claim_id == ids.get(step.id),
+        worker,
+        None,
+        now=now,
+        reason=reason,
+        delay_seconds=delay_seconds,
+    )
 
 
 def _is_unfinished(step: StepRow, mark: str, at: datetime) -> bool:
@@ -101,13 +186,21 @@ def _is_unfinished(step: StepRow, mark: str, at: datetime) -> bool:
     )
 
 
-def _release(locked: LockedProcess, step: StepRow, worker: str, *, is_uncalled: bool) -> None:
+def _release(
+    locked: LockedProcess,
+    step: StepRow,
+    worker: str,
+    reason: str,
+    not_before: datetime,
+    *,
+    is_uncalled: bool,
+) -> None:
     locked.touch(step)
     if is_uncalled:
         evidence.had_none(step)
     else:
         evidence.ended_silent(step)
-    step.not_before = locked.now
-    if not locked.release(step, "handed_back", worker, reason=REASON):
+    step.not_before = not_before
+    if not locked.release(step, "handed_back", worker, reason=reason):
         locked.touch_process()
         locked.process.needs_decision = True

@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 from django.db import connection
 
-from workers.runtime.json_text import encode_document
+from workers.runtime.json_text import decode, encode_document
 from workers.store.db import prepared_plans
 
 #: Column type of a row set -> PostgreSQL's name for it.
@@ -116,10 +116,6 @@ def document(value: Any) -> Any:
     if value == "[]":
         return []
     return decode(value) if isinstance(value, str) else value
-
-
-#: Parses a short JSON text in a fifth of the time of ``json.loads``.
-decode = msgspec.json.Decoder().decode
 
 
 #: The current instant while a test has stopped the clock (``workers.testing.frozen_clock``).
@@ -239,10 +235,24 @@ def text_in(column: str, *path: str) -> str:
     return f"json_extract({column}, '$.{'.'.join(path)}')"
 
 
+#: What a document has as an instant, as a pattern: no month 13, and no day 32.
+_INSTANT = (
+    r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[ T]"
+    r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]+)?([+-][01][0-9](:?[0-5][0-9])?|Z)?$"
+)
+
+
 def seconds_between(earlier: str, later: str) -> str:
-    """Return SQL for the seconds between two instants, which documents hold as texts."""
+    """Return SQL for the seconds between two instants, which documents hold as texts.
+
+    Null if one of them is none, such as a text from which personal data were erased.
+    """
     if is_postgres():
-        return f"EXTRACT(EPOCH FROM ({later})::timestamptz - ({earlier})::timestamptz)::float8"
+        first, last = (
+            f"CASE WHEN {text} ~ '{_INSTANT}' THEN ({text})::timestamptz END"
+            for text in (earlier, later)
+        )
+        return f"EXTRACT(EPOCH FROM ({last}) - ({first}))::float8"
     return f"((julianday({later}) - julianday({earlier})) * 86400.0)"
 
 

@@ -48,16 +48,6 @@ class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
     spite of its process's lock is noticed after the commit of the rest.
     """
 
-    def __init__(
-        self, name: str, *, savepoint: bool = True, meanwhile: Callable[[], object] | None = None
-    ) -> None:
-        """Set ``meanwhile``, to be called between sending the COMMIT and waiting for its answer.
-
-        It must not use this connection, and must not raise.
-        """
-        super().__init__(name, savepoint=savepoint)
-        self._meanwhile = meanwhile
-
     def __enter__(self) -> None:
         # Off inside an outer transaction, and if the caller commits by hand.
         self._takes_along = prepared_plans.is_kept() and prepared_plans.database().get_autocommit()
@@ -74,7 +64,7 @@ class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
         assert pipeline is not None
         try:
             if error is None:
-                _commit(pipeline, self._meanwhile)
+                _commit(pipeline)
             else:
                 pipeline.__exit__(kind, error, trace)
         except BaseException as failed:
@@ -88,13 +78,11 @@ class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
             check()
 
 
-def _commit(pipeline: ExitStack, meanwhile: Callable[[], object] | None) -> None:
+def _commit(pipeline: ExitStack) -> None:
     """Send the COMMIT after the open writes, and wait for all; Django then finds nothing to do."""
     with pipeline:
         if dialect.is_pipelined() and not prepared_plans.database().needs_rollback:
             prepared_plans.raw(prepared_plans.database()).execute("COMMIT", prepare=False)
-            if meanwhile is not None:
-                meanwhile()
 
 
 def _raise_lost(error: BaseException | None) -> None:

@@ -13,12 +13,17 @@ from workers.rules.transitions import LockedProcess
 from workers.runtime.failpoints import around
 from workers.runtime.gc_control import collected_later
 from workers.states import StepState
+from workers.store import isolation
 from workers.store.db import dialect, prepared_plans
 from workers.store.db.transactions import durable
 from workers.store.locked import load
 
 #: The fault of a step without a reply, for its row and the journal.
 EXPIRED = FaultRecord("expired", "expired", "no reply by complete-by")
+#: SQL for a process whose deadline decides something.
+_UNDECIDED = (
+    "NOT needs_decision AND state IN ('error', 'pending', 'processing') AND outcome IS NULL"
+)
 #: A deadline at least this many seconds later than first set has been extended.
 LEAST_EXTENSION = 1
 
@@ -29,8 +34,31 @@ class ExpiryResult:
     errors: int = 0
 
 
-@collected_later
-@load.again_when_lost
+@dataclass(frozen=True, slots=True)
+class SweepLook:
+    """What a sweep has to look at; the code that does it reads it again."""
+
+    #: Claims that are past their start or their end.
+    has_claims: bool
+    #: Processes past their deadline, and steps whose wait has to be told of.
+    has_dates: bool
+
+
+def look(now: datetime | None = None) -> SweepLook:
+    """Return what a sweep has to look at, in one statement: mostly there is nothing."""
+    moment, params = dialect.clock(now)
+    claims, deadlines, waits = dialect.fetch(
+        "SELECT (SELECT l.step_id FROM workers_live l WHERE l.look_at < c.at"
+        " ORDER BY l.look_at LIMIT 1) IS NOT NULL,"
+        f" (SELECT id FROM workers_process WHERE deadline_at <= c.at AND {_UNDECIDED}"
+        " ORDER BY deadline_at LIMIT 1) IS NOT NULL,"
+        " (SELECT s.id FROM workers_step s WHERE s.escalate_at <= c.at"
+        f" ORDER BY s.escalate_at LIMIT 1) IS NOT NULL FROM (SELECT {moment} AS at) c",
+        params,
+    )[0]
+    return SweepLook(bool(claims), bool(deadlines or waits))
+
+
 @prepared_plans.kept()
 def expire(worker: str, now: datetime | None = None) -> ExpiryResult:
     """Expire one batch of steps: pending again below the threshold, else in error.
@@ -39,19 +67,26 @@ def expire(worker: str, now: datetime | None = None) -> ExpiryResult:
     Leaves alone a step that was settled, filed or expired meanwhile, so any number of supervisors
     may run this at once.
     """
-    with durable("expire_claims.expire"):
-        return _decide(_find(now), worker, now)
+    parts = isolation.apart(
+        _find(now),
+        lambda step_ids: _decide(step_ids, worker, now),
+        isolation.alerting("step", "expire", now),
+    )
+    return ExpiryResult(sum(part.reset for part in parts), sum(part.errors for part in parts))
 
 
 def _find(now: datetime | None) -> list[int]:
     """Return a batch of expired steps, the longest expired first."""
-    latest = dialect.read_clock(now) - _grace()
+    at = dialect.read_clock(now)
+    moment, params = dialect.clock(at)
+    latest = dialect.instant_text(at - _grace())
     rows = dialect.fetch(
         "SELECT s.id FROM workers_live l JOIN workers_step s"
         f" ON {dialect.looked_up('s.id', 'l.step_id')} WHERE l.look_at < %s"
         " AND s.state = 'processing' AND s.complete_by < %s AND s.reply IS NULL"
+        f" AND NOT {isolation.is_at_rest('step', 'expire', 's.id', moment)}"
         " ORDER BY l.look_at LIMIT %s",
-        [*[dialect.instant_text(latest)] * 2, int(sas.sweep_batch)],
+        [latest, latest, *params, int(sas.sweep_batch)],
     )
     return [step_id for (step_id,) in rows]
 
@@ -61,13 +96,10 @@ def _grace() -> timedelta:
     return timedelta(seconds=sas.expiry_grace_seconds)
 
 
+@collected_later
+@load.again_when_lost
 def _decide(step_ids: Sequence[int], worker: str, now: datetime | None) -> ExpiryResult:
     """Reset expired steps, or end them in error, one by one."""
-    if not step_ids:
-        return ExpiryResult()
-    # A step expires whatever the state of its siblings; the Scheduler decides about those.  The
-    # next sweep expires steps of processes that another session holds now.
-    processes = load.lock_only(step_ids, now, skip_locked=True)
     grace = _grace()
     ends: Counter[bool] = Counter()
 
@@ -76,8 +108,12 @@ def _decide(step_ids: Sequence[int], worker: str, now: datetime | None) -> Expir
             if is_expired(step, locked.now - grace):
                 ends[_expire(locked, step, worker)] += 1
 
-    # A reply filed after the steps were read saves its step: filing takes no process lock.
-    load.decide_and_write(processes, decide)
+    with durable("expire_claims.expire"):
+        # A step expires whatever the state of its siblings; the Scheduler decides about those.  The
+        # next sweep expires steps of processes that another session holds now.
+        processes = load.lock_only(step_ids, now, skip_locked=True)
+        # A reply filed after the steps were read saves its step: filing takes no process lock.
+        load.decide_and_write(processes, decide)
     return ExpiryResult(reset=ends[False], errors=ends[True])
 
 
@@ -101,7 +137,7 @@ def _fail(locked: LockedProcess, step: StepRow, worker: str) -> bool:
 def extend_gap(gap_seconds: float, extension_seconds: float, now: datetime | None = None) -> int:
     """Extend the deadlines that passed while no sweep could run; return how many.
 
-    After an outage of the database, replies to these claims may wait in the broker's queue: they
+    After an outage of the database, agent processes may still have replies to these claims: they
     get time to be settled before anything counts as a failure.  A deadline is extended only once,
     however late the next sweeps are, and by at least ``LEAST_EXTENSION`` seconds, by which extended
     ones are recognized.
@@ -130,8 +166,7 @@ def flag_overdue(now: datetime | None = None) -> int:
     """Flag processes whose deadline has passed for the Scheduler's decision; return how many."""
     at = dialect.instant_text(dialect.read_clock(now))
     process_ids = (
-        "SELECT id FROM workers_process WHERE deadline_at <= %s AND NOT needs_decision"
-        " AND state IN ('error', 'pending', 'processing') AND outcome IS NULL"
+        f"SELECT id FROM workers_process WHERE deadline_at <= %s AND {_UNDECIDED}"
         " ORDER BY id LIMIT %s " + dialect.lock_rows("workers_process", skip_locked=True)
     )
     return dialect.execute(
@@ -140,18 +175,28 @@ def flag_overdue(now: datetime | None = None) -> int:
     )
 
 
-@load.again_when_lost
 def escalate(worker: str, now: datetime | None = None) -> int:
     """Alert operators to steps that have waited long for an answer; return how many."""
+    at = dialect.read_clock(now)
+    moment, params = dialect.clock(at)
+    rows = dialect.fetch(
+        "SELECT s.id FROM workers_step s WHERE s.escalate_at <= %s"
+        f" AND NOT {isolation.is_at_rest('step', 'escalate', 's.id', moment)}"
+        " ORDER BY s.escalate_at LIMIT %s",
+        [dialect.instant_text(at), *params, int(sas.sweep_batch)],
+    )
+    counts = isolation.apart(
+        [step_id for (step_id,) in rows],
+        lambda step_ids: _escalate(step_ids, worker, at, now),
+        isolation.alerting("step", "escalate", now),
+    )
+    return sum(counts)
+
+
+@load.again_when_lost
+def _escalate(step_ids: Sequence[int], worker: str, at: datetime, now: datetime | None) -> int:
     with durable("expire_claims.escalate"):
-        at = dialect.read_clock(now)
-        rows = dialect.fetch(
-            "SELECT s.id FROM workers_step s"
-            " JOIN workers_process p ON p.id = s.process_id WHERE s.escalate_at <= %s"
-            " ORDER BY s.escalate_at LIMIT %s " + dialect.lock_rows("p", skip_locked=True),
-            [dialect.instant_text(at), int(sas.sweep_batch)],
-        )
-        processes = load.lock_only([step_id for (step_id,) in rows], now, skip_locked=True)
+        processes = load.lock_only(step_ids, now, skip_locked=True)
         overdue = [
             (locked, step)
             for locked in processes

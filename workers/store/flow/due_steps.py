@@ -1,5 +1,8 @@
 """SQL for due steps: claimed in their turn, and queued behind by new ones."""
 
+from collections.abc import Mapping
+from datetime import datetime
+
 from workers.store.db import dialect
 
 #: The order of the index, to its last column: with any other, the database would read and sort all
@@ -41,3 +44,17 @@ def first(agent: str, at: str, column: str) -> str:
 def is_one(agent: str, at: str) -> str:
     """Return SQL that is true if a step of an agent is due."""
     return f"({first(agent, at, 's.id')} IS NOT NULL)"
+
+
+def count(most: Mapping[str, int], at: datetime) -> dict[str, int]:
+    """Return how many steps of each agent are due; of none more than ``most`` says."""
+    if not any(most.values()):
+        return dict.fromkeys(most, 0)
+    moment, params = dialect.typed("instant", at)
+    rows = dialect.fetch(
+        "SELECT v.agent, (SELECT count(*) FROM ("
+        f"SELECT 1 FROM {steps('v.agent', moment)} {IN_TURN} LIMIT %s) d)"
+        f" FROM {dialect.rows_as('v', {'agent': 'text'})}",
+        [*params, max(most.values()), dialect.encode([{"agent": agent} for agent in most])],
+    )
+    return {agent: min(due, most[agent]) for agent, due in rows}

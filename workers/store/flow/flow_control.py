@@ -6,12 +6,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from workers.conf import sas
-from workers.definitions import registry
-from workers.exceptions import UnknownAgent
 from workers.rules.breaker import Breaker
 from workers.rules.rate_limit import Bucket
+from workers.rules.room import room_left
 from workers.runtime.failpoints import around
-from workers.store import live_code, live_workers
 from workers.store.db import dialect
 from workers.store.flow import due_steps, holds
 from workers.store.locked import load
@@ -32,8 +30,8 @@ def ensure(limits: Mapping[str, tuple[int, float | None, int | None]]) -> None:
         )
 
 
-#: A step that has been due for less than this, while there is room, has just been submitted: its
-#: wake-up claims it, together with other steps of that moment.
+#: An order that came less than this ago, while there is room: its wake-up claims its first step,
+#: together with other steps of that moment.
 FRESH = timedelta(seconds=0.1)
 
 #: SQL for the number of claims that take up room of the agent of a flow row f.
@@ -48,16 +46,6 @@ OUTSTANDING = (
     "CASE WHEN f.deferred_window IS NULL THEN 0 ELSE (SELECT count(*) FROM workers_live l"
     " WHERE l.is_deferred AND l.agent = f.agent) END"
 )
-
-
-def unstarted() -> str:
-    """Return SQL for the number of unstarted claims among those; 0 without a rate."""
-    return (
-        "CASE WHEN f.rate_per_second IS NULL THEN 0 ELSE (SELECT count(*) FROM workers_live l"
-        f" JOIN workers_step s ON {dialect.looked_up('s.id', 'l.step_id')}"
-        " WHERE l.state = 'processing' AND NOT l.is_deferred AND l.agent = f.agent"
-        " AND s.started_at IS NULL) END"
-    )
 
 
 #: Answers of the statements that lock the flow rows of agents, and then count their claims.
@@ -88,6 +76,12 @@ def ask(agents: set[str], now: datetime | None, *, if_backlogged: bool = False) 
     return _ask(dialect.among("f.agent"), [dialect.id_list(sorted(agents))], now, if_backlogged)
 
 
+def has_passed(agent: str) -> bool:
+    """Say whether the agent's last answer reached its service; no lock: it may be older."""
+    rows = dialect.fetch("SELECT unavailable_streak FROM workers_flow WHERE agent = %s", [agent])
+    return rows == [(0,)]
+
+
 @dataclass(slots=True)
 class _AgentFlow:
     """The locked row of one agent, and the number of its claims and answers."""
@@ -102,28 +96,12 @@ class _AgentFlow:
     in_flight: int
     #: Outstanding answers, including changes by this transaction; 0 without a limit.
     outstanding: int
-    #: The claims in flight that belong to vanished workers.
-    held_by_gone: int
-    #: How many calls all live workers can make at once; None: this code does not know the agent.
-    capacity: int | None
-    #: Since when the next step has been due; None: none was due when the row was locked.
-    due_since: datetime | None
+    #: When the order of the next due step came; None: no step was due when the row was locked.
+    came_at: datetime | None
 
     def room(self, now: datetime) -> int:
         """Return how many more claims its service may get."""
-        room = self.breaker.room(now, self.window, self.in_flight)
-        if self.deferred_window is not None:
-            # Each call in flight may be the next to defer.
-            places = self.deferred_window - self.outstanding - self.in_flight
-            room = max(0, min(room, places))
-        return room if self.bucket is None else min(room, self.bucket.room)
-
-    def room_to_send(self, now: datetime) -> int:
-        """Return how many more claims live workers can start soon: no more than that are sent."""
-        room = self.room(now)
-        if self.capacity is None:
-            return room
-        return max(0, min(room, self.capacity - self.in_flight + self.held_by_gone))
+        return room_left(self, now)
 
 
 class LockedFlow:
@@ -145,6 +123,8 @@ class LockedFlow:
         """
         self._at = now
         self._agents: dict[str, _AgentFlow] = {}
+        #: Agents whose tokens were spent and not yet written.
+        self._spent: set[str] = set()
         held_names: holds.HeldNames = frozenset()
         if agents:
             if flow_answers is None:
@@ -170,7 +150,7 @@ class LockedFlow:
     @property
     def backlogged(self) -> set[str]:
         """Return the agents for which a pending step was due when the rows were locked."""
-        return {name for name, agent in self._agents.items() if agent.due_since is not None}
+        return {name for name, agent in self._agents.items() if agent.came_at is not None}
 
     def waited_for(self) -> set[str]:
         """Return the backlogged agents whose step waits for room or for a lost wake-up.
@@ -183,8 +163,8 @@ class LockedFlow:
         return {
             name
             for name, agent in self._agents.items()
-            if agent.due_since is not None
-            and (agent.due_since <= self.now - FRESH or room.get(name, 0) <= 0)
+            if agent.came_at is not None
+            and (agent.came_at <= self.now - FRESH or room.get(name, 0) <= 0)
         }
 
     def in_flight(self, agent: str) -> int:
@@ -214,26 +194,42 @@ class LockedFlow:
         """
         return {name: agent.room(self.now) for name, agent in self._open()}
 
-    def room_to_send(self) -> dict[str, int]:
-        """Return how many claims of each agent to send: within ``room``, and to live workers."""
-        return {name: agent.room_to_send(self.now) for name, agent in self._open()}
-
     def _open(self) -> Iterable[tuple[str, _AgentFlow]]:
         """Return the agents that operators do not hold."""
         if self._is_held:
             return ()
         return [row for row in self._agents.items() if row[0] not in self._held_agents]
 
-    def spend(self, claims: Mapping[str, int]) -> None:
-        """Use up the room of claims, and reserve tokens of their agents' rates for them."""
-        for name in set(claims) & set(self._agents):
-            agent = self._agents[name]
-            agent.in_flight += claims[name]
-            if agent.bucket is not None:
-                agent.bucket = agent.bucket.reserved(claims[name])
+    def spend(self, name: str, calls: int) -> None:
+        """Use up the room of one claim, and the tokens of its calls if its agent has a rate."""
+        agent = self._agents[name]
+        agent.in_flight += 1
+        if agent.bucket is not None:
+            agent.bucket = agent.bucket.spent(calls)
+            self._spent.add(name)
+
+    def write_tokens(self) -> None:
+        """Write the tokens that this transaction has spent."""
+        for name in sorted(self._spent):
+            bucket = self._agents[name].bucket
+            assert bucket is not None
+            dialect.execute(
+                "UPDATE workers_flow SET tokens = %s, refilled_at = %s WHERE agent = %s",
+                [bucket.tokens, dialect.instant_text(self.now), name],
+            )
+        self._spent.clear()
+
+    def seconds_to_next(self) -> float | None:
+        """Return the time until a waiting step gets a token; None: no step waits for one."""
+        waits = [
+            agent.bucket.seconds_to_next()
+            for _, agent in self._open()
+            if agent.bucket is not None and agent.bucket.room <= 0 and agent.came_at is not None
+        ]
+        return min(waits, default=None)
 
     def is_rated(self, agent: str) -> bool:
-        """Say whether an agent has a rate, so that its calls are counted when they start."""
+        """Say whether an agent has a rate, so that its calls are counted."""
         return self._agents[agent].bucket is not None
 
     def note_answers(self, reached: Mapping[str, Sequence[bool]]) -> None:
@@ -266,18 +262,17 @@ def _read(
 ) -> tuple[datetime | None, dict[str, _AgentFlow], holds.HeldNames]:
     """Return the instant of the lock, the flow of the locked agents, and operators' holds."""
     rows, count_rows = (answer() for answer in answers)
-    under_way = {name: counts for name, *counts, _, _ in count_rows}
-    workers = live_code.read(count_rows[0][-1] if count_rows else None)
+    under_way = {name: counts for name, *counts, _ in count_rows}
     # Steps that were due before the lock may have been claimed since.
     rows = [row for row in rows if row[0] in under_way]
     at = dialect.instant(rows[0][-1]) if rows else now
     agents = {}
     for name, window, bound, streak, opened_at, open_until, forced, *rated, _ in rows:
         rate, tokens, refilled_at = rated
-        in_flight, outstanding, held_by_gone, not_started, due_since = under_way[name]
+        in_flight, outstanding, came_at = under_way[name]
         bucket = None
         if rate is not None and at is not None:
-            bucket = Bucket(rate, tokens, dialect.instant(refilled_at), not_started).refilled(at)
+            bucket = Bucket(rate, tokens, dialect.instant(refilled_at)).refilled(at)
         agents[name] = _AgentFlow(
             window,
             Breaker(streak, dialect.instant(opened_at), dialect.instant(open_until), forced),
@@ -285,24 +280,9 @@ def _read(
             bound,
             in_flight,
             outstanding,
-            held_by_gone,
-            capacity(name, workers),
-            dialect.instant(due_since),
+            dialect.instant(came_at),
         )
-    return at, agents, holds.read(count_rows[0][-2]) if count_rows else frozenset()
-
-
-def capacity(name: str, workers: live_code.LiveWorkers) -> int | None:
-    """Return how many calls of an agent all live workers can make at once; None: unknown agent.
-
-    Counts only workers that know the agent.
-    """
-    try:
-        agent = registry.agent(name)
-    except UnknownAgent:
-        return None
-    assumed = live_workers.assumed_processes
-    return agent.side_by_side * (workers.calling(name, agent.queue) if assumed is None else assumed)
+    return at, agents, holds.read(count_rows[0][-1]) if count_rows else frozenset()
 
 
 def _ask(
@@ -336,29 +316,10 @@ def _look(
     """
     moment, params = dialect.clock(now)
     only = f" AND {due_steps.is_one('f.agent', 'c.at')}" if if_backlogged else ""
-    due_since = due_steps.first("f.agent", "c.at", "l.not_before")
-    # The clock expression itself, so that it is evaluated once and not for each agent.
-    lost, workers = live_workers.held_by_gone("f.agent", moment), live_workers.document(moment)
+    came_at = due_steps.first("f.agent", "c.at", "p.created_at")
     return dialect.send(
-        f"SELECT f.agent, {IN_FLIGHT}, {OUTSTANDING}, {lost}, {unstarted()}, {due_since},"
-        f" {holds.document()}, {workers} FROM (SELECT {moment} AS at) c"
+        f"SELECT f.agent, {IN_FLIGHT}, {OUTSTANDING}, {came_at},"
+        f" {holds.document()} FROM (SELECT {moment} AS at) c"
         f" CROSS JOIN workers_flow f WHERE {condition}{only}",
-        [*params * (live_workers.CLOCKS + 1), *ids],
+        [*params, *ids],
     )
-
-
-def seconds_to_next(now: datetime | None = None) -> float | None:
-    """Return the seconds until an agent with a used-up rate may claim a due step; None: none waits.
-
-    An agent that has a token left waits for something else, at no known time.
-    """
-    at = dialect.read_clock(now)
-    waits = [
-        Bucket(rate, tokens, dialect.instant(refilled_at), claims).refilled(at).seconds_to_next()
-        for rate, tokens, refilled_at, claims in dialect.fetch(
-            f"SELECT f.rate_per_second, f.tokens, f.refilled_at, {unstarted()} FROM workers_flow f"
-            f" WHERE f.rate_per_second IS NOT NULL AND {due_steps.is_one('f.agent', '%s')}",
-            [dialect.instant_text(at)],
-        )
-    ]
-    return min((wait for wait in waits if wait > 0), default=None)

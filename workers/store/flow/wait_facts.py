@@ -7,6 +7,7 @@ from typing import Any
 
 from workers.conf import sas
 from workers.definitions import registry
+from workers.exceptions import UnknownAgent
 from workers.models import Process
 from workers.rules.breaker import Breaker
 from workers.rules.masks import UNKNOWN, Mask
@@ -39,9 +40,8 @@ def read(
     ids = [process.pk for process in processes]
     flows = dialect.list_of(
         *("f.agent", 'f."window"', "f.unavailable_streak", "f.opened_at", "f.open_until"),
-        *("f.forced", "f.rate_per_second", "f.tokens", "f.refilled_at", flow_control.unstarted()),
+        *("f.forced", "f.rate_per_second", "f.tokens", "f.refilled_at"),
         *(flow_control.IN_FLIGHT, "f.deferred_window", flow_control.OUTSTANDING),
-        live_workers.held_by_gone("f.agent", moment),
     )
     holds = dialect.list_of("h.kind", "h.name", "h.began_by", "h.reason")
     duties = dialect.list_of("d.name", "d.performed_at")
@@ -55,8 +55,8 @@ def read(
         " FROM workers_alert a LEFT JOIN workers_process p ON p.id = a.process_id"
         " WHERE a.code = 'unknown_definition' AND a.resolved_at IS NULL) u),"
         f" {workers}, {_before(moment)}",
-        # For the first column, the two clocks of vanished workers, and the last two columns.
-        [*params * 3, leases.POLL, leases.SWEEP, *params * 2, dialect.id_list(ids)],
+        # For the first column, and the last two.
+        [*params, leases.POLL, leases.SWEEP, *params * 2, dialect.id_list(ids)],
     )[0]
     served = live_code.read(row[5])
     at = dialect.instant(row[0])
@@ -81,14 +81,26 @@ def read(
 
 
 def _flow(row: list[Any], served: live_code.LiveWorkers) -> AgentFlow:
-    agent, window, streak, opened_at, open_until, forced, *rated, held_by_gone = row
-    rate, tokens, refilled_at, unstarted, in_flight, deferred_window, outstanding = rated
+    agent, window, streak, opened_at, open_until, forced, *rated = row
+    rate, tokens, refilled_at, in_flight, deferred_window, outstanding = rated
     breaker = Breaker(streak, dialect.instant(opened_at), dialect.instant(open_until), forced)
-    bucket = None if rate is None else Bucket(rate, tokens, dialect.instant(refilled_at), unstarted)
-    capacity = flow_control.capacity(agent, served)
-    # The claims of vanished workers take up no room of live ones.
-    most = None if capacity is None else capacity + held_by_gone
-    return AgentFlow(window, in_flight, breaker, bucket, most, deferred_window, outstanding)
+    bucket = None if rate is None else Bucket(rate, tokens, dialect.instant(refilled_at))
+    return AgentFlow(
+        window, in_flight, breaker, bucket, _capacity(agent, served), deferred_window, outstanding
+    )
+
+
+def _capacity(name: str, served: live_code.LiveWorkers) -> int | None:
+    """Return how many calls of an agent all live workers can make at once; None: unknown agent.
+
+    Counts only workers that know the agent.
+    """
+    try:
+        agent = registry.agent(name)
+    except UnknownAgent:
+        return None
+    assumed = live_workers.assumed_processes
+    return agent.calls_at_once * (served.calling(name, agent.queue) if assumed is None else assumed)
 
 
 def _before(at: str) -> str:

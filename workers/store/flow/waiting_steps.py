@@ -1,4 +1,4 @@
-"""Count the steps that wait for an agent: ready ones, and sent ones that are not started."""
+"""Count the steps that wait for an agent."""
 
 from workers.models import LiveStep
 from workers.states import StepState
@@ -10,8 +10,5 @@ MOST = 10_000
 
 def count(agent: str) -> int:
     """Return how many steps wait for an agent, ``MOST`` + 1 at most."""
-    rows = LiveStep.objects.filter(agent=agent)
-    sent = rows.filter(state=StepState.PROCESSING, is_deferred=False, step__started_at=None)
-    return min(
-        sum(bounded_counts.read([rows.filter(state=StepState.PENDING), sent], MOST)), MOST + 1
-    )
+    rows = LiveStep.objects.filter(agent=agent, state=StepState.PENDING)
+    return min(sum(bounded_counts.read([rows], MOST)), MOST + 1)

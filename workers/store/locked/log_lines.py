@@ -1,4 +1,7 @@
-"""Write log lines: for each failed attempt, and each process that ended unprocessed."""
+"""Write log lines: for each failed attempt, and each process that ended unprocessed.
+
+Every line about a process, these and others, has its id, subject and trace (``about``).
+"""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -8,6 +11,7 @@ from django.db import transaction
 
 from workers.rules.rows import Entry
 from workers.rules.transitions import LockedProcess
+from workers.runtime import tracing
 from workers.states import UNDONE_PROCESS_STATES, ProcessState
 
 log = logging.getLogger(__name__)
@@ -27,8 +31,19 @@ def write_after_commit(processes: Sequence[LockedProcess]) -> None:
         transaction.on_commit(lambda: _write(lines), robust=True)
 
 
+def about(locked: LockedProcess) -> dict[str, Any]:
+    """Return the fields by which all lines of a process are found, here and in its services."""
+    # A process has steps, and each key begins with the trace.
+    key = next((step.idempotency_key for step in locked.steps if step.idempotency_key), "")
+    return {
+        "process_id": locked.process.id,
+        "subject": locked.process.subject,
+        "trace": tracing.trace_id(key),
+    }
+
+
 def _of(locked: LockedProcess, entry: Entry) -> Iterator[tuple[str, dict[str, Any]]]:
-    process = {"process_id": locked.process.id, "subject": locked.process.subject}
+    process = about(locked)
     if entry.step_id is None:
         if entry.event in ENDED:
             yield "process_ended", {**process, "state": entry.event}

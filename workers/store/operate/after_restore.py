@@ -102,7 +102,7 @@ def mark(
         for locked in processes:
             if locked.process.state not in FINAL_PROCESS_STATES:
                 marked += _mark(locked, since, actor, until, local)
-        carry_on(processes, actor, now, claim=False)
+        carry_on(processes, actor, now)
     return marked
 
 
@@ -150,13 +150,14 @@ def _mark(
 
 
 def _perhaps_undone(locked: LockedProcess, local: Collection[str]) -> list[str]:
-    """Mark processed steps that may have been undone since; return their names."""
+    """Mark the steps that may have been undone since; return the names of those that are done."""
     perhaps = []
     for step in locked.forward_steps:
-        # The undo of a given-up step finds out; others may stay while one begins again.
-        if locked.is_given_up(step) or step.agent in local:
+        if step.undo is None or step.agent in local:
             continue
-        if evidence.may_be_undone(step, locked.now):
-            locked.touch(step)
+        locked.touch(step)
+        evidence.lost_what_followed(step)
+        # The undo of a given-up step finds out; others may stay while one begins again.
+        if not locked.is_given_up(step) and evidence.may_be_undone(step, locked.now):
             perhaps.append(step.name)
     return perhaps

@@ -1,6 +1,6 @@
 """Erase the personal data of a process that has ended, wherever they stand."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -21,11 +21,9 @@ from workers.states import FINAL_PROCESS_STATES
 from workers.store.locked import load
 from workers.store.operate import steering, two_persons
 
-#: What agents answer, whose paths may be those of the input.
-_ANSWERS = ("reply", "deferral", "early", "result")
 #: Where the values of an input may come up again: in answers, faults, reasons and comments.
 _PARTS: tuple[tuple[type[Model], tuple[str, ...]], ...] = (
-    (Step, (*_ANSWERS, "fault")),
+    (Step, ("result", "reply", "deferral", "early", "fault")),
     (Journal, ("detail",)),
     (Alert, ("params", "message", "comment")),
     (UndoRequest, ("given", "reason", "comment", "refusal")),
@@ -106,10 +104,7 @@ def carry_out(locked: LockedProcess, actor: str, reason: str) -> str:
     Returns the reason as it is kept: without what is erased.
     """
     process = Process.objects.get(pk=locked.process.id)
-    journal = Journal.objects.filter(process=process)
-    # What an operator changed stands in the journal alone.
-    documents = [process.input, *journal.values_list("detail", flat=True)]
-    eraser = Eraser(plan(locked), documents)
+    eraser = _eraser(process, plan(locked))
     Process.objects.filter(pk=process.pk).update(
         input=eraser.value(process.input), subject=eraser.text(process.subject), lane=""
     )
@@ -122,6 +117,22 @@ def carry_out(locked: LockedProcess, actor: str, reason: str) -> str:
     kept = eraser.text(reason)
     locked.note("erased", actor, detail={"reason": kept})
     return kept
+
+
+def is_named_in(process_id: int, text: str) -> bool:
+    """Say whether a text has a personal value of a process."""
+    process = Process.objects.get(pk=process_id)
+    try:
+        paths = registry.workflow(process.workflow, process.version).personal
+    except UnknownWorkflow:
+        return False
+    return _eraser(process, paths).text(text) != text
+
+
+def _eraser(process: Process, paths: Iterable[str]) -> Eraser:
+    journal = Journal.objects.filter(process=process)
+    # What an operator changed stands in the journal alone.
+    return Eraser(paths, [process.input, *journal.values_list("detail", flat=True)])
 
 
 def _erase_rows(
@@ -138,4 +149,5 @@ def _erase_rows(
 def _erased(eraser: Eraser, name: str, value: Any) -> Any:
     if isinstance(value, str):
         return eraser.text(value)
-    return eraser.value(value) if name in _ANSWERS else eraser.record(value)
+    # A result's paths may be those of the input; the rest are records.
+    return eraser.value(value) if name == "result" else eraser.record(value)

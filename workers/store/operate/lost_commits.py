@@ -14,7 +14,7 @@ from workers.exceptions import StateError
 from workers.rules.rows import AlertCall
 from workers.runtime.failpoints import durable
 from workers.store import alerts
-from workers.store.db import dialect
+from workers.store.db import dialect, sequences
 from workers.store.flow import holds
 
 #: The actor in the hold, the journal and the alert.
@@ -34,9 +34,10 @@ class Place:
     is_synchronous: bool
 
 
-def look(now: datetime | None = None) -> str | None:
+def look(now: datetime | None = None, *, is_whole: bool = False) -> str | None:
     """Compare the database's identity with the stored one; hold claims if commits may be lost.
 
+    ``is_whole``: an operator says that none are, so the identity is kept, and nothing is held.
     Returns why they are held since this call: ``timeline`` or ``moved``; None: nothing changed.  A
     database that confirmed every commit on a standby loses none by a promotion.  A database that
     moved gets a new id, so that messages of the original are not taken for its own.
@@ -52,7 +53,9 @@ def look(now: datetime | None = None) -> str | None:
     if stored == current:
         return None
     reason = None
-    if stored.place and stored.place != current.place:
+    if is_whole:
+        pass
+    elif stored.place and stored.place != current.place:
         reason = "moved"
     elif stored.place and stored.timeline != current.timeline and not stored.is_synchronous:
         reason = "timeline"
@@ -61,6 +64,7 @@ def look(now: datetime | None = None) -> str | None:
         # One of several concurrent calls sees the change.
         if _keep(row_id, stored, current, at, is_new=reason == "moved") and reason is not None:
             _hold(reason, stored, current, at)
+            sequences.skip()
             return reason
     return None
 
@@ -104,13 +108,13 @@ def _hold(reason: str, stored: Place, current: Place, at: datetime) -> None:
     alerts.write([AlertCall(cause, "commits_lost", params)], at)
 
 
-def accept(actor: str, reason: str, now: datetime | None = None) -> bool:
+def accept(actor: str, reason: str, now: datetime | None = None, *, is_whole: bool = False) -> bool:
     """Keep the database's identity as it is now, and lift this guard's hold.  False: there is none.
 
     Otherwise the first worker would find that the database moved, and hold claims again.
     """
     with durable("lost_commits.accept"):
-        look(now)
+        look(now, is_whole=is_whole)
         return lift(actor, reason, now)
 
 

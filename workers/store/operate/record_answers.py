@@ -4,11 +4,15 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from workers.definitions.effects import Effect
 from workers.exceptions import BadToken
-from workers.rules import external_answers
+from workers.rules import external_answers, late_success
 from workers.rules.approved_acts import TAKEN
+from workers.rules.rows import AlertCall, StepRow
+from workers.rules.transitions import LockedProcess
 from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
+from workers.store import alerts
 from workers.store.db import dialect
 from workers.store.locked import load
 from workers.store.operate import steering, two_persons
@@ -41,13 +45,39 @@ def answer(
         locked = steering.lock(process_id, sequence, now)
         step = locked.named(step_name)
         if key is not None and step.idempotency_key != key:
-            raise BadToken(OVER)
-        outcome = external_answers.answer(locked, step, body, actor)
+            outcome = _take_former(locked, step, key, body, actor)
+        else:
+            outcome = external_answers.answer(locked, step, body, actor)
         if outcome in TAKEN:
             two_persons.refuse_alone(locked, [step.name], actor, amounts)
         # The poll or a wake-up claims what became ready: this caller sends no messages.
-        carry_on([locked], actor, now, claim=False)
+        carry_on([locked], actor, now)
     return outcome
+
+
+def _take_former(
+    locked: LockedProcess, step: StepRow, key: str, body: dict[str, Any], actor: str
+) -> external_answers.Outcome:
+    """Keep a success of a call under a former key of the step; raise ``BadToken`` for the rest."""
+    if body.get("fault") is not None or step.effect == Effect.NONE:
+        raise BadToken(OVER)
+    if not late_success.is_former(step, key):
+        raise BadToken(OVER)
+    rows = dialect.fetch(
+        "SELECT detail FROM workers_journal WHERE step_id = %s AND event = 'late_success'",
+        [step.id],
+    )
+    if any(dialect.document(detail).get("key") == key for (detail,) in rows):
+        return external_answers.Outcome.REPEATED
+    late_success.take_former(locked, step, key, body, actor)
+    return external_answers.Outcome.IGNORED
+
+
+def tell_of_lost_rows(key: str, now: datetime | None = None) -> None:
+    """Raise the alert for a success whose step was pruned, or was lost with the database."""
+    with durable("record_answers.tell_of_lost_rows"):
+        call = AlertCall(f"late_success:{key}", "late_success", {"says": ["gone"], "key": key})
+        alerts.write([call], dialect.read_clock(now))
 
 
 @load.again_when_lost
@@ -71,7 +101,9 @@ def report_progress(
 
 
 def by_key(key: str) -> tuple[int, str] | None:
-    """Return (process, step name) of the step that has this idempotency key now."""
+    """Return (process, step name) of the step that has or had this idempotency key."""
+    # A new generation has another number after the same stem.
+    stem = key.rpartition(":")[0] + ":"
     # The key begins with the process's uid, so that keys need no index of their own.
     try:
         uid = UUID(hex=key.partition(":")[0])
@@ -80,7 +112,8 @@ def by_key(key: str) -> tuple[int, str] | None:
     rows = dialect.fetch(
         "SELECT s.process_id, s.name FROM workers_process p"
         " JOIN workers_step s ON s.process_id = p.id"
-        " WHERE p.uid = %s AND s.idempotency_key = %s",
-        [uid if dialect.is_postgres() else uid.hex, key],
+        " WHERE p.uid = %s AND (s.idempotency_key = %s OR s.undoes_id IS NULL"
+        " AND substr(s.idempotency_key, 1, %s) = %s)",
+        [uid if dialect.is_postgres() else uid.hex, key, len(stem), stem],
     )
     return (rows[0][0], rows[0][1]) if rows else None

@@ -62,12 +62,14 @@ def steer(
         locked = lock(process_id, sequence, now)
         outcome = verb(locked)
         # Branches that became ready meanwhile go on as well; the poll claims them.
-        carry_on([locked], actor, now, claim=False)
+        carry_on([locked], actor, now)
     return outcome
 
 
 def lock(process_id: int, sequence: int | None, now: datetime | None) -> LockedProcess:
     """Lock one process; raise ``StateError`` if it is missing or has moved since ``sequence``."""
+    if not isinstance(process_id, int):
+        raise TypeError(f"process_id must be a whole number, got {process_id!r}. Give its id.")
     # No key is outside these bounds, and a query with a larger one would fail.
     processes = load.lock([process_id], now) if 0 < process_id <= LARGEST_KEY else []
     if not processes:

@@ -123,7 +123,7 @@ def decide(
         except StateError as refusal:
             # Its changes in memory are not saved.
             return _decline(request, actor, at, reason, refusal)
-        carry_on([locked], actor, now, claim=False)
+        carry_on([locked], actor, now)
         _close(request, UndoRequestState.APPROVED, actor, at, comment=reason)
     return Decision(moves)
 
@@ -170,14 +170,34 @@ def _carry_out(
     locked: LockedProcess, request: UndoRequest, actor: str, at: datetime
 ) -> Sequence[str]:
     two_persons.refuse_if_expired(request.pk, request.asked_at, at)
-    if locked.process.sequence != request.sequence:
-        raise refused("undo_moved", subject=locked.process.subject)
+    _refuse_if_moved(locked, request)
     act = Act(request.verb, request.step, request.given)
     moves = _apply(locked, act, actor, request.reason)
     if list(moves) != request.undo:
-        # Claims move a step without changing the process's sequence number.
         raise refused("undo_moved", subject=locked.process.subject)
     return moves
+
+
+def _refuse_if_moved(locked: LockedProcess, request: UndoRequest) -> None:
+    if has_moved(request, locked.process.sequence):
+        raise refused("undo_moved", subject=locked.process.subject)
+
+
+def has_moved(request: UndoRequest, sequence: int) -> bool:
+    """Say whether a process with this sequence number, or the act's step, moved since the request.
+
+    A further attempt moves the step without a new sequence number, and may have had its effect.
+    """
+    if sequence != request.sequence or not request.step:
+        return sequence != request.sequence
+    rows = dialect.fetch(
+        "SELECT 1 FROM workers_journal j JOIN workers_step s ON s.id = j.step_id"
+        " WHERE j.process_id = %s AND s.name = %s AND j.after IS NOT NULL"
+        " AND j.id > (SELECT max(a.id) FROM workers_journal a"
+        " WHERE a.process_id = %s AND a.event = 'undo_asked') LIMIT 1",
+        [request.process_id, request.step, request.process_id],
+    )
+    return bool(rows)
 
 
 def _close_earlier(locked: LockedProcess, actor: str, at: datetime) -> None:
@@ -189,8 +209,7 @@ def _close_earlier(locked: LockedProcess, actor: str, at: datetime) -> None:
         return
     try:
         two_persons.refuse_if_expired(earlier.pk, earlier.asked_at, at)
-        if locked.process.sequence != earlier.sequence:
-            raise refused("undo_moved", subject=locked.process.subject)
+        _refuse_if_moved(locked, earlier)
     except StateError as refusal:
         _decline(earlier, actor, at, "", refusal)
     else:

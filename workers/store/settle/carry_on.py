@@ -1,7 +1,8 @@
 """Carry locked processes on: decide and write what follows from any change to them."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from workers.rules import apply_reply, hold_endings, restart
@@ -15,7 +16,7 @@ from workers.store.settle import conditions, end_processes
 
 
 class Unforeseen(Exception):
-    """Needs agents whose flow rows were not locked, when no more may be locked."""
+    """Needs agents whose flow rows were not locked, or must call ``on_end``, with others locked."""
 
 
 def carry_on(
@@ -24,56 +25,105 @@ def carry_on(
     now: datetime | None,
     answers: Mapping[str, Sequence[bool]] | None = None,
     *,
-    claim: bool = True,
     flow_answers: flow_control.FlowAnswers | None = None,
     own_room: Room | None = None,
 ) -> tuple[list[Claim], set[str]]:
-    """Claim or queue the steps that became ready, end settled processes, and write it all.
+    """Start or queue the steps that became ready, end settled processes, and write it all.
 
-    Returns the claims, and the agents for which a step waits and which may have room for it: room
-    came free, or a step was queued and is due.  The caller claims for those in another
-    transaction, so that a failure there does not roll back this one, and the flow rows, which all
-    schedulers share, are unlocked in between.
+    Starts what there is ``own_room`` for, in the process that calls; queues the others.  Returns
+    the claims, and the agents for which a step waits and which may have room for it: room came
+    free, or a step was queued and is due.  The caller takes those in another transaction, or wakes
+    who may, so that a failure there does not roll back this one, and the flow rows, which all
+    processes share, are unlocked in between.
 
-    ``answers`` has, by agent, whether each reply reached its service.  Without ``claim``, for
-    callers that send no messages, ready steps are queued.  ``flow_answers`` is the lock of the flow
-    rows, if it was sent before; raises ``Unforeseen`` if it misses some.
+    What ends is ended first: an ``on_end`` is the application's code, and must not hold flow rows.
+
+    ``answers`` has, by agent, whether each reply reached its service.  ``flow_answers`` is the lock
+    of the flow rows, if it was sent before; raises ``Unforeseen`` if it misses some, or if a
+    process ends.
     """
     if not processes:
         return [], set()
     ready = _ready(processes, worker)
-    # Count before more steps are queued: those that have just become ready wait for their turn.
-    freed, deferred, queued = _freed(processes), _deferred(processes), _queued(processes)
+    freed, deferred = _freed(processes), _deferred(processes)
+    # Writing counts the steps as read: ask before it and after it.
+    queued = _queued(processes)
     answers = answers or {}
-    agents = {step.agent for _, step in ready} | set(freed) | set(answers)
-    locked_flow = flow_control.LockedFlow(
-        agents if claim else set(), processes[0].now, flow_answers=flow_answers
-    )
+    agents = set(answers)
+    if own_room is not None:
+        agents |= {step.agent for _, step in ready} | set(freed)
+    written = _end(processes, ready, worker, may_wait=flow_answers is None)
+    locked_flow = flow_control.LockedFlow(agents, processes[0].now, flow_answers=flow_answers)
     if flow_answers is not None and not agents <= locked_flow.agents:
         raise Unforeseen
     waited_for = locked_flow.waited_for()
     locked_flow.note_answers(answers)
     locked_flow.free(freed, deferred)
     claims: list[Claim] = []
-    endings: list[tuple[LockedProcess, Entry]] = []
+    others = [locked for locked in processes if locked.process.id not in written.ended]
 
     def decide() -> None:
         claims.extend(take_or_queue(ready, locked_flow, worker, waited_for, own_room))
-        for locked in processes:
+        for locked in others:
             apply_reply.finish(locked, worker)
-            if (ending := hold_endings.hold(locked)) is not None:
-                endings.append((locked, ending))
 
-    may_call = any(locked.process.has_on_end for locked in processes)
-    load.write(processes, decide, is_last=not may_call)
-    if endings:
-        end_processes.end(endings)
+    load.write(others, decide, is_last=True)
+    for locked in others:
+        locked.entries = [*written.entries.get(locked.process.id, []), *locked.entries]
+    queued |= _queued(processes)
+    if own_room is None:
+        # Whoever is woken finds out whether any step is due.
+        return [], queued | set(freed)
     answering = {
         agent
         for agent, change in deferred.items()
         if change < 0 and locked_flow.bounds_answers(agent)
     }
     return claims, queued | ((set(freed) | answering) & waited_for)
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What is written before flow rows are locked, because a process ends."""
+
+    #: Processes that are not written again.
+    ended: Collection[int] = ()
+    #: Journal entries of the others, by process.
+    entries: Mapping[int, list[Entry]] = field(default_factory=dict)
+
+
+def _end(
+    processes: Sequence[LockedProcess],
+    ready: Sequence[tuple[LockedProcess, StepRow]],
+    worker: str,
+    *,
+    may_wait: bool,
+) -> _Written:
+    """End the processes that have an ``on_end`` and nothing left to do.
+
+    Raises ``Unforeseen`` if there is one and flow rows are locked already.
+    """
+    busy = {locked.process.id for locked, _ in ready}
+    endings: list[tuple[LockedProcess, Entry]] = []
+    for locked in processes:
+        if locked.process.has_on_end and locked.process.id not in busy:
+            apply_reply.finish(locked, worker)
+            if (ending := hold_endings.hold(locked)) is not None:
+                endings.append((locked, ending))
+    if not endings:
+        return _Written()
+    if not may_wait:
+        raise Unforeseen
+    # All steps, in their order.
+    load.write(processes)
+    ended = {locked.process.id for locked, _ in endings}
+    entries = {
+        locked.process.id: load.count_as_written(locked)
+        for locked in processes
+        if locked.process.id not in ended
+    }
+    end_processes.end(endings)
+    return _Written(ended, entries)
 
 
 def _ready(processes: Sequence[LockedProcess], worker: str) -> list[tuple[LockedProcess, StepRow]]:

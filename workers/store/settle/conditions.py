@@ -16,7 +16,7 @@ from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
 from workers.states import StepState
 from workers.store import live_code
-from workers.store.locked import contexts
+from workers.store.locked import contexts, log_lines
 from workers.store.locked.contexts import Context
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ def _judge(locked: LockedProcess, step: StepRow, context: Context, actor: str) -
     except UnknownWorkflow:
         raise
     except Exception as error:
-        log.exception("condition_failed", extra={"step": step.name})
+        log.exception("condition_failed", extra={**log_lines.about(locked), "step": step.name})
         _fail(locked, step, error, actor)
         return
     if not is_wanted:

@@ -12,7 +12,7 @@ from workers.rules import hold_endings
 from workers.rules.rows import AlertCall, Entry
 from workers.rules.transitions import LockedProcess
 from workers.store import alerts, live_code
-from workers.store.locked import contexts, load
+from workers.store.locked import contexts, load, log_lines
 from workers.store.locked.contexts import Context
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ def _end(locked: LockedProcess, ending: Entry, context: Context) -> AlertCall | 
         if transaction.get_rollback():
             # The savepoint is gone, too: the database is unavailable.
             raise
-        log.exception("on_end_failed", extra={"process_id": process.id})
+        log.exception("on_end_failed", extra=log_lines.about(locked))
         reason = in_a_line(error)[:500]
         return AlertCall(
             f"on_end_failed:process:{process.id}",

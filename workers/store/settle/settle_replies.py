@@ -1,12 +1,12 @@
 """Settle replies: apply them and carry their processes on, in one transaction."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from workers.protocol.messages import Reply
-from workers.rules import apply_reply
+from workers.rules import apply_reply, late_success
 from workers.rules.rows import Entry
 from workers.rules.transitions import LockedProcess
 from workers.runtime.gc_control import collected_later
@@ -21,15 +21,17 @@ from workers.store.settle.carry_on import Unforeseen, carry_on
 
 @dataclass(slots=True)
 class SettleResult:
-    """The outcome of a batch: claims to send to their agents, and counts."""
+    """The outcome of a batch: claims that were started for the caller, and counts."""
 
     claims: list[Claim] = field(default_factory=list)
-    #: Agents for which a step is due and which may have room: the caller claims for them.
+    #: Agents for which a step is due and which may have room: take those, or wake who may.
     waited_for: set[str] = field(default_factory=set)
     applied: int = 0
     stale: int = 0
     #: Whether there is news for a submitter.
     has_news: bool = False
+    #: Whether another session held a process: a Scheduler has to look again.
+    has_skipped: bool = False
 
 
 def settle(
@@ -39,27 +41,25 @@ def settle(
     *,
     filed: bool = False,
     own_room: Room | None = None,
-    meanwhile: Callable[[], object] | None = None,
 ) -> SettleResult:
-    """Apply replies whose claims still hold, and claim the steps that become ready.
+    """Apply replies whose claims still hold, and carry their processes on.
 
-    Starts in the same write what there is ``own_room`` for; see ``claim_steps.take``.
+    Claims and starts in the same write the steps that become ready and that there is ``own_room``
+    for; see ``claim_steps.take``.
 
-    A reply whose claim holds is accepted however late it is read.  A stale one changes nothing:
-    the first of its claim is journalled, the rest are only counted.  ``filed`` replies were
-    read from their rows: another scheduler may have settled one since, so processes that
-    another session holds are skipped.
+    A reply whose claim holds is accepted however late it is read.  A stale one moves no step: the
+    first of its claim is journalled, the rest are only counted.  A success that contradicts how
+    its step ended is told; see ``late_success``.  ``filed`` replies were read from their rows:
+    another scheduler may have settled one since, so processes that another session holds are
+    skipped.
 
     A lone reply means an idle system: if the agents of the next steps can be predicted, it saves
     one round trip.  With many replies, that would lock the shared flow rows for longer.
-    ``meanwhile`` may be called while the database works; see ``transactions.durable``.
     """
-    if len(replies) == 1 and not filed:
+    if own_room is not None and len(replies) == 1 and not filed:
         with suppress(Unforeseen):
-            return _settle(
-                replies, worker, now, foresees=True, own_room=own_room, meanwhile=meanwhile
-            )
-    return _settle(replies, worker, now, filed=filed, own_room=own_room, meanwhile=meanwhile)
+            return _settle(replies, worker, now, foresees=True, own_room=own_room)
+    return _settle(replies, worker, now, filed=filed, own_room=own_room)
 
 
 @collected_later
@@ -73,7 +73,6 @@ def _settle(
     filed: bool = False,
     foresees: bool = False,
     own_room: Room | None = None,
-    meanwhile: Callable[[], object] | None = None,
 ) -> SettleResult:
     """Settle as ``settle`` does; with ``foresees``, may raise ``Unforeseen``, with nothing done."""
     ids = [reply.step_id for reply in replies]
@@ -83,7 +82,10 @@ def _settle(
         nonlocal flow_answers
         flow_answers = flow_control.foresee(ids, now)
 
-    with durable("settle_replies.settle", meanwhile=meanwhile):
+    if own_room is not None:
+        # The transaction may be repeated; what it took the first time was not written.
+        own_room.renew()
+    with durable("settle_replies.settle"):
         along = foresee if foresees else None
         processes = load.lock_of(ids, now, skip_locked=filed, send_along=along)
         owners = {step.id: (locked, step) for locked in processes for step in locked.steps}
@@ -93,14 +95,18 @@ def _settle(
         for reply in replies:
             if reply.step_id not in owners:
                 result.stale += not filed
+                result.has_skipped |= filed
                 continue
             locked, step = owners[reply.step_id]
             agent = step.agent
-            if apply_reply.apply_reply(locked, reply, worker):
+            is_refused = reply.fault is not None and reply.fault.is_of_our_side
+            others_pass = is_refused and _has_passed(agent, answers)
+            if apply_reply.apply_reply(locked, reply, worker, others_pass=others_pass):
                 result.applied += 1
                 answers.setdefault(agent, []).append(reply.kind != "unavailable")
             elif not filed:
                 result.stale += 1
+                late_success.of_reply(locked, step, reply, worker)
                 stale.append(_stale(locked, reply, worker))
         result.claims, result.waited_for = carry_on(
             processes, worker, now, answers, flow_answers=flow_answers, own_room=own_room
@@ -109,6 +115,12 @@ def _settle(
         if stale:
             journal.write_once(stale, dialect.read_clock(now))
     return result
+
+
+def _has_passed(agent: str, answers: Mapping[str, Sequence[bool]]) -> bool:
+    """Say whether the last answer to the agent, of this batch or before, reached its service."""
+    batch = answers.get(agent)
+    return batch[-1] if batch else flow_control.has_passed(agent)
 
 
 def _stale(locked: LockedProcess, reply: Reply, worker: str) -> Entry:
@@ -141,4 +153,10 @@ def advance(
             if decide is not None:
                 decide(locked)
         claims, waited_for = carry_on(processes, worker, now)
-    return SettleResult(claims, waited_for, has_news=any(locked.has_news for locked in processes))
+    return SettleResult(
+        claims,
+        waited_for,
+        applied=len(processes),
+        has_news=any(locked.has_news for locked in processes),
+        has_skipped=len(processes) < len(set(process_ids)),
+    )

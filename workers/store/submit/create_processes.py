@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
-
-from uuid_utils.compat import uuid7
+from uuid import UUID
 
 from workers.conf import sas
 from workers.definitions.effects import Effect
@@ -17,7 +16,7 @@ from workers.store import journal, sinks
 from workers.store.db import dialect, prepared_plans, transactions
 from workers.store.locked import load
 from workers.store.settle.carry_on import carry_on
-from workers.store.submit import insert_rows
+from workers.store.submit import insert_rows, process_ids
 
 #: The most processes of one lane to count; beyond it, all get the same turn.
 LONGEST_LANE = 10_000
@@ -34,9 +33,10 @@ def submit(
     if not requests:
         return []
     at = dialect.read_clock(now)
+    uids = process_ids.uids([request.submission_key for request in requests])
     processes = [
-        _process(workflow, request, turn, at)
-        for request, turn in zip(requests, _turns(requests, at), strict=True)
+        _process(workflow, request, uid, turn, at)
+        for request, uid, turn in zip(requests, uids, _turns(requests, at), strict=True)
     ]
     with prepared_plans.prepared():
         insert_rows.processes(processes)
@@ -55,7 +55,7 @@ def submit(
     )
     if is_judged:
         ids = [process.pk for process in processes]
-        carry_on(load.lock(ids, at), actor, at, claim=False)
+        carry_on(load.lock(ids, at), actor, at)
     return processes
 
 
@@ -69,13 +69,14 @@ def steps(workflow: Workflow, at: datetime) -> list[dict[str, Any]]:
     return [_step(position, spec, at) for position, spec in enumerate(workflow.steps)]
 
 
-def _process(workflow: Workflow, request: NewProcess, turn: datetime, at: datetime) -> Process:
+def _process(
+    workflow: Workflow, request: NewProcess, uid: UUID, turn: datetime, at: datetime
+) -> Process:
     deadline_at = request.deadline_at
     if deadline_at is None and workflow.deadline_seconds is not None:
         deadline_at = at + timedelta(seconds=workflow.deadline_seconds)
     return Process(
-        # Ordered by time, so that live processes share pages of the index.
-        uid=uuid7(),
+        uid=uid,
         workflow=workflow.name,
         version=workflow.version,
         subject=request.subject,

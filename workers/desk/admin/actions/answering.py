@@ -67,7 +67,7 @@ class Answer(Verb):
     def check(self, target: Target) -> None:
         step = target.step
         assert step is not None
-        if step.deferral is None:
+        if not (step.deferral and permission_to_answer(step)):
             text = _("Step %(step)s is %(state)s and waits for nobody's answer.")
             raise StateError(text % {"step": step.name, "state": step.state})
 

@@ -133,13 +133,17 @@ class Skip(Ending):
         after = tuple(
             follower.name for follower in target.process.steps.all() if step.name in follower.after
         )
+        moves = _(
+            "What it moves, such as a payment or a parcel, is left out for good: who sees to it?"
+        )
         doubt = _("An earlier attempt may have had its effect; it is kept.")
+        notes = (moves,) if step.undo is not None and step.undo.get("agent") else ()
         return second_person.preview(
             sentence,
             target.rehearsal.stage(),
             [step.name],
             Section(_("Come next, without its result"), after),
-            Section(_("Mind"), (doubt,) if step.may_have_effect else ()),
+            Section(_("Mind"), (*notes, *((doubt,) if step.may_have_effect else ()))),
         )
 
     def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:

@@ -94,13 +94,14 @@ def sections(stage: LockedProcess, plan: compensation.Plan) -> Iterable[Section]
     """Return what undoing entails, for people; ``stage`` has just begun to compensate."""
     at_work = [step.name for step in stage.forward_steps if step.is_at_work]
     cancelled = [entry.detail["step"] for entry in stage.entries if _is_cancelled(entry)]
+    persons = {*plan.by_hand, *plan.forgotten}
     yield Section(
         _("Undone, in this order"),
         tuple(
             _("%(undo)s by %(agent)s, for %(step)s")
             % {
                 "undo": undo.name,
-                "agent": _("a person") if undo.forward.is_by_hand else undo.agent,
+                "agent": _("a person") if undo.forward.name in persons else undo.agent,
                 "step": undo.forward.name,
             }
             for undo in plan.undo
@@ -108,6 +109,10 @@ def sections(stage: LockedProcess, plan: compensation.Plan) -> Iterable[Section]
         is_ordered=True,
     )
     yield Section(_("Done by hand, so undone by hand: it stops there until then"), plan.by_hand)
+    yield Section(
+        _("Nobody knows if it happened, and its service has forgotten the key: look there first"),
+        plan.forgotten,
+    )
     paused = _("It is paused: nothing is undone until somebody resumes it.")
     yield Section(_("Mind"), (paused,) if stage.is_paused else ())
     yield Section(_("At work just now: runs to its end first"), tuple(at_work))

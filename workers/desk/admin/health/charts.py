@@ -38,9 +38,9 @@ LEVEL_WORDS: dict[str, Text] = {
     "oldest": lazy("oldest"),
 }
 PERCENTILE_WORDS: dict[str, Text] = {
-    "p50": lazy("half are quicker"),
-    "p95": lazy("95 of 100 are"),
-    "p99": lazy("99 of 100 are"),
+    "p50": lazy("p50"),
+    "p95": lazy("p95"),
+    "p99": lazy("p99"),
 }
 
 
@@ -108,7 +108,7 @@ def spark(frame: Frame, values: Sequence[float | None]) -> str:
 def heads(*, is_agent: bool) -> list[str]:
     """Return the column heads of the table with the figures of the charts."""
     words = RESULT_WORDS if is_agent else MOVE_WORDS
-    a_minute = [_("%(what)s a minute") % {"what": word} for word in words.values()]
+    a_minute = [_("%(what)s per minute") % {"what": word} for word in words.values()]
     times = [
         _("%(what)s, %(share)s") % {"what": what, "share": share}
         for what in (_("call"), _("wait for a worker"))
@@ -148,9 +148,9 @@ def _results(frame: Frame, columns: Sequence[Column]) -> Chart:
     on = _scale(frame, [column.rate for column in columns])
     return Chart(
         "results",
-        _("Results a minute"),
-        _("Results a minute, at most %(most)s") % {"most": number(on.top)},
-        _("%(n)s a minute") % {"n": number(on.top)},
+        _("Results per minute"),
+        _("Results per minute, at most %(most)s") % {"most": number(on.top)},
+        _("%(n)s per minute") % {"n": number(on.top)},
         True,
         series.stacked(on, [column.rates for column in columns], RESULTS),
         list(RESULT_WORDS.items()),
@@ -162,10 +162,10 @@ def _moves(frame: Frame, columns: Sequence[Column]) -> Chart:
     on = _scale(frame, [column.rates[move] for column in columns for move in MOVES])
     return Chart(
         "moves",
-        _("Processes a minute"),
-        _("Processes taken, ended and stopped in error a minute, at most %(most)s")
+        _("Processes per minute"),
+        _("Processes taken, ended and stopped in error per minute, at most %(most)s")
         % {"most": number(on.top)},
-        _("%(n)s a minute") % {"n": number(on.top)},
+        _("%(n)s per minute") % {"n": number(on.top)},
         False,
         [series.line(on, move, _rates(columns, move)) for move in MOVES],
         list(MOVE_WORDS.items()),
@@ -188,7 +188,7 @@ def _times(
     return Chart(
         name,
         title,
-        _("%(title)s: half of them, 95 and 99 of 100; at most %(most)s")
+        _("%(title)s: p50, p95 and p99; at most %(most)s")
         % {"title": title, "most": seconds(on.top)},
         seconds(on.top),
         False,

@@ -93,9 +93,14 @@ class Rows:
 
 
 def read(frame: Frame, agent: str | None = None) -> Rows:
-    """Read a frame, of one agent only if it is given; two statements either way."""
+    """Read a frame, of one agent only if it is given; two statements either way.
+
+    The frame of the rows begins where the figures do.
+    """
     span = (frame.range.span, frame.begin, frame.end, agent)
-    return Rows(frame, minutes.of_span(*span), gauges.of_span(*span))
+    rows, levels = minutes.of_span(*span), gauges.of_span(*span)
+    first = min((at for at, _ in [*rows[:1], *levels[:1]]), default=None)
+    return Rows(frame.cut(first), rows, levels)
 
 
 def of_agent(rows: Rows, agent: str) -> AgentFigures:

@@ -1,7 +1,7 @@
 """The stretch of time that a health page shows, and its columns.  Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -12,6 +12,10 @@ from workers.desk.rules.minutes import begin
 from workers.desk.states import Span
 
 T = TypeVar("T")
+
+
+#: So many columns are shown though fewer have figures: one alone would look like a whole chart.
+LEAST_COLUMNS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,14 @@ class Frame:
     range: Range
     #: The end of the last minute that was rolled up.
     until: datetime
+    #: When figures begin, if that is within the range; the frame is cut there.
+    first: datetime | None = None
+
+    def cut(self, first: datetime | None) -> "Frame":
+        """Return the frame without the columns before the first figure: a few must be readable."""
+        if first is None or first < self.begin + self.range.column:
+            return self
+        return replace(self, first=first)
 
     @property
     def end(self) -> datetime:
@@ -54,13 +66,20 @@ class Frame:
 
     @property
     def begin(self) -> datetime:
-        return self.end - self.range.columns * self.range.column
+        return self.end - self._count * self.range.column
 
     @property
     def columns(self) -> list[datetime]:
         """Return when each column begins."""
         first = self.begin
-        return [first + index * self.range.column for index in range(self.range.columns)]
+        return [first + index * self.range.column for index in range(self._count)]
+
+    @property
+    def _count(self) -> int:
+        if self.first is None:
+            return self.range.columns
+        # Rounded up to whole columns.
+        return max(-((self.first - self.end) // self.range.column), LEAST_COLUMNS)
 
     @property
     def _column_seconds(self) -> float:
@@ -73,7 +92,7 @@ class Frame:
 
     def gathered(self, rows: Sequence[tuple[datetime, T]]) -> list[list[T]]:
         """Return the rows of each column; rows outside the frame are left out."""
-        columns: list[list[T]] = [[] for _column in range(self.range.columns)]
+        columns: list[list[T]] = [[] for _column in range(self._count)]
         first, width = self.begin, self.range.column
         for at, row in rows:
             index = (at - first) // width

@@ -54,6 +54,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     if agent_name and not agent:
         # There is no such agent, or not in this range.
         rows = figures.read(frame)
+    frame = rows.frame
     by_agent = {name: figures.of_agent(rows, name) for name in rows.agents}
     columns = by_agent[agent].columns if agent else figures.together(rows)
     agent_charts = charts.of_agent(frame, columns) if agent else charts.of_all(frame, columns)

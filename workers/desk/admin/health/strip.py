@@ -32,6 +32,8 @@ class Strip:
     sparks: Sequence[Spark]
     #: When it was read, and the end of the last minute that was rolled up.
     now: datetime
+    #: When figures begin, if that is within the hour.
+    first: datetime | None
     until: datetime
     is_stale: bool
 
@@ -39,23 +41,24 @@ class Strip:
 def read() -> Strip:
     """Return the strip; costs three statements."""
     frame, now = frame_now("1h")
-    columns = figures.together(figures.read(frame))
+    rows = figures.read(frame)
+    frame, columns = rows.frame, figures.together(rows)
     pending = [column.pending for column in columns]
     ages = [column.oldest_seconds for column in columns]
     p95 = [column.calls["p95"] for column in columns]
-    return Strip(
-        [
-            _rate(frame, columns, "taken", _("taken a minute")),
-            _rate(frame, columns, "ended", _("ended a minute")),
-            _rate(frame, columns, "failed", _("stopped in error a minute")),
-            _spark(frame, "pending", _("steps waiting"), pending, charts.number),
-            _spark(frame, "oldest", _("the oldest waits"), ages, charts.seconds),
-            _spark(frame, "p95", _("95 of 100 calls take at most"), p95, charts.seconds),
-        ],
-        now,
-        frame.until,
-        now - frame.until > STALE,
-    )
+    sparks = [
+        _rate(frame, columns, "taken", _("taken per minute")),
+        _rate(frame, columns, "ended", _("ended per minute")),
+        _rate(frame, columns, "failed", _("stopped in error per minute")),
+        _spark(frame, "pending", _("steps waiting"), pending, charts.number),
+        _spark(frame, "oldest", _("the oldest waits"), ages, charts.seconds),
+        _spark(frame, "p95", _("p95 of calls"), p95, charts.seconds),
+    ]
+    is_stale = now - frame.until > STALE
+    if is_stale:
+        # What was so then is not known to be so now.
+        sparks = [replace(spark, value="?") for spark in sparks]
+    return Strip(sparks, now, frame.first, frame.until, is_stale)
 
 
 def _rate(frame: Frame, columns: Sequence[Column], move: str, title: str) -> Spark:

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management import CommandError
 from django.db import InterfaceError, OperationalError, connections
 
-from workers import alive
+from workers import alive, logs
 from workers.checks import tables
 from workers.desk.management.watch import PATIENCE_SECONDS, Watch
 from workers.management.terminal import TerminalCommand
@@ -50,7 +50,7 @@ class Command(TerminalCommand):
             if self._look(Watch(patience=0)):
                 raise SystemExit(1)
             return
-        alive.keep("watch")
+        alive.keep("watch", logs.is_stuck)
         stopped = threading.Event()
         before = {ending: signal.signal(ending, lambda *_: stopped.set()) for ending in ENDINGS}
         watch = Watch(patience=patience)

@@ -1,12 +1,14 @@
-"""Wake other workers for work that their code knows and the code of this process does not.
+"""Wake agent processes for due steps, also for those that only other workers know.
 
 A wake-up reaches any worker of its queue.  If another live worker's code knows more, as during a
 deployment, a look that finds such work due passes the wake-up on, until it reaches that worker.
 """
 
 import logging
+from collections.abc import Collection
 from datetime import datetime
 
+from workers.definitions import registry
 from workers.runtime import worker_pulse
 from workers.store.claims import left_to_others
 from workers.wire import dispatch
@@ -16,6 +18,13 @@ from workers.wire import dispatch
 PASS_ON_SECONDS = 0.1
 
 log = logging.getLogger(__name__)
+
+
+def wake(agents: Collection[str]) -> None:
+    """Wake the processes that may take due steps of agents; leaves out agents unknown here."""
+    queues = {registry.agent(name).queue for name in agents if registry.has_agent(name)}
+    for queue in sorted(queues):
+        dispatch.wake_agents_later(queue)
 
 
 def pass_on(now: datetime | None = None) -> None:
