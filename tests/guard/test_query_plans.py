@@ -24,6 +24,7 @@ from workers.store import (
     unsent_statuses,
 )
 from workers.store.claims import claim_steps, find_work, left_to_others
+from workers.store.db import dialect
 from workers.store.expire import expire_claims
 from workers.store.flow import flow_control
 from workers.store.locked import contexts, load
@@ -38,6 +39,8 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def many_settled_steps() -> None:
     """Fill the tables with what is done, so that a scan would be the wrong plan."""
+    # New files: indexes that other tests have left bloated make a scan the right plan.
+    dialect.execute("TRUNCATE workers_process CASCADE")
     beat_schedule.ensure_flow()
     process = submit("toy_line", subject="Open", input={})
     template = Step.objects.filter(process=process).values().get(name="one")
@@ -93,13 +96,12 @@ def many_settled_steps() -> None:
             for _ in done
         ]
     )
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE workers_alert")
-        cursor.execute("ANALYZE workers_journal")
-        cursor.execute("ANALYZE workers_sink")
-        cursor.execute("ANALYZE workers_step")
-        cursor.execute("ANALYZE workers_live")
-        cursor.execute("ANALYZE workers_process")
+    analyze()
+
+
+def analyze() -> None:
+    for name in ("alert", "journal", "sink", "step", "live", "process"):
+        dialect.execute(f"ANALYZE workers_{name}")
 
 
 def each_plan_of(verb: Any) -> list[str]:
@@ -190,16 +192,12 @@ def _have_waiting(count: int) -> None:
 
 
 @pytest.mark.postgresql
-@pytest.mark.parametrize("is_analyzed", [True, False], ids=["analyzed", "not yet analyzed"])
 @override_settings(SAS_CLAIM_BATCH=20)
-def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool) -> None:
+def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes() -> None:
     # Two hundred times what is taken: where that is a good part of all, a sort is no wrong plan.
     _have_waiting(4000)
-    if is_analyzed:
-        with connection.cursor() as cursor:
-            cursor.execute("ANALYZE workers_process")
-            cursor.execute("ANALYZE workers_step")
-            cursor.execute("ANALYZE workers_live")
+    # With statistics of a time when one step was due, two plans cost the same, but for kept plans.
+    analyze()
 
     plans = each_plan_of(lambda: claim_steps.claim_due({"toy.alpha"}, anywhere()))
 
