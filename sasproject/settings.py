@@ -65,7 +65,8 @@ INSTALLED_APPS = [
     "axes",
     # For the assets of the API's page.
     "ninja",
-    "django.contrib.admin",
+    # Its modules are discovered by the addresses: a worker loads no page.
+    "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -127,14 +128,14 @@ AUTHENTICATION_BACKENDS = ["axes.backends.AxesBackend", "django.contrib.auth.bac
 BEHIND_PROXY = env.bool("DJANGO_BEHIND_PROXY", default=False)
 # By name and address together, so that knowing a name is not enough to lock its owner out.
 # The handler also counts an address's failures under many names.
-AXES_HANDLER = "orders.admin.guessing.Handler"
+AXES_HANDLER = "orders.logins.guessing.Handler"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_CLIENT_IP_CALLABLE = "sasproject.visitors.address_of"
-AXES_LOCKOUT_CALLABLE = "orders.admin.lockout.show"
+AXES_LOCKOUT_CALLABLE = "orders.logins.lockout.show"
 # Only rows of failed logins; unlock with `manage.py axes_reset_username`.
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False

@@ -11,6 +11,7 @@ from sasproject import fault_page
 handler403 = "orders.views.pages.refused"
 handler404 = "orders.views.pages.not_found"
 handler500 = "orders.views.pages.broken"
+admin.autodiscover()
 urlpatterns = [
     path("api/v1/docs", docs),
     path("api/v1/", api.urls),

@@ -23,7 +23,7 @@ def _load() -> WSGIHandler:
         application = get_wsgi_application()
         from workers.celery import starting
 
-        if problems := list(starting.problems()):
+        if problems := list(starting.problems("web")):
             raise ImproperlyConfigured("\n".join(problems))
     except Exception as error:
         message = refusals.explain(error)

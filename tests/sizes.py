@@ -27,12 +27,12 @@ class Part:
 
 #: Ceilings: lower one when its part has shrunk, and say in the commit why one is raised.
 PARTS = (
-    Part("engine", "workers", ("workers/desk", "workers/testing"), lines=18_597, files=252),
+    Part("engine", "workers", ("workers/desk", "workers/testing"), lines=18_453, files=252),
     Part("desk", "workers/desk", lines=16_852, files=203),
-    Part("test kit", "workers/testing", lines=1_140, files=13),
+    Part("test kit", "workers/testing", lines=1_137, files=13),
     Part("shop", "orders", lines=9_020, files=135),
-    Part("wiring", "sasproject", lines=3_660, files=72),
-    Part("tests", "tests", lines=75_481, files=723),
+    Part("wiring", "sasproject", lines=3_652, files=71),
+    Part("tests", "tests", lines=75_478, files=723),
 )
 
 

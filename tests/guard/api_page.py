@@ -3,7 +3,7 @@
 import inspect
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "api.md"
 HEAD = """# Public API
@@ -78,14 +78,20 @@ def _signature(thing: Any) -> str:
         found = inspect.signature(thing)
     except (ValueError, TypeError):
         return "()"
-    words = [_parameter(one) for one in found.parameters.values()]
-    if any(one.kind is one.KEYWORD_ONLY for one in found.parameters.values()):
-        place = next(
-            at for at, one in enumerate(found.parameters.values()) if one.kind is one.KEYWORD_ONLY
-        )
-        words.insert(place, "*")
+    words = [word for one in found.parameters.values() for word in _words(one)]
+    kinds = [one.kind for one in found.parameters.values()]
+    named = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD}
+    if not named.isdisjoint(kinds):
+        words.insert(next(at for at, kind in enumerate(kinds) if kind in named), "*")
     line = f"({', '.join(words)})"
     return line if len(line) < 80 else "(\n" + "".join(f"    {word},\n" for word in words) + ")"
+
+
+def _words(one: inspect.Parameter) -> list[str]:
+    for keywords in get_args(one.annotation) if one.kind is one.VAR_KEYWORD else ():
+        needed = keywords.__required_keys__
+        return [name if name in needed else f"{name}=None" for name in keywords.__annotations__]
+    return [_parameter(one)]
 
 
 def _parameter(one: inspect.Parameter) -> str:

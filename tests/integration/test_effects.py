@@ -12,7 +12,7 @@ from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions.agent import Deferred
 from workers.exceptions import StateError
-from workers.models import Alert, Step
+from workers.models import Alert, Process, Step
 from workers.operate import invariants
 from workers.supervisor import sweep
 from workers.testing import Wire, pass_time
@@ -21,6 +21,16 @@ from workers.testing.agent_processes import CALL, REPLY
 pytestmark = pytest.mark.django_db
 
 LATER = datetime(2126, 1, 1, tzinfo=UTC)
+
+
+def lost_for_an_hour(workflow: str, wire: Wire) -> Process:
+    """Have the first call of a process end without an answer, longer ago than keys are kept."""
+    process = submit(workflow, subject="Toy 1", input={})
+    start_and_lose(wire)
+    pass_time(3700)
+    wire.run_until_idle()
+    scheduler.advance()
+    return process
 
 
 class TestEffects:
@@ -62,11 +72,7 @@ class TestEffects:
         assert toy.calls["toy.asker?"] == []
 
     def test_a_key_the_service_has_forgotten_is_not_used_again(self, wire: Wire) -> None:
-        process = submit("toy_forgetful", subject="Toy 1", input={})
-        start_and_lose(wire)
-        pass_time(3700)
-        wire.run_until_idle()
-        scheduler.advance()
+        process = lost_for_an_hour("toy_forgetful", wire)
 
         process.refresh_from_db()
         assert process.state == "error"
@@ -84,11 +90,7 @@ class TestEffects:
         assert (only(process, "pay").state, only(process, "pay").failure_count) == ("pending", 1)
 
     def test_waiting_does_not_bring_a_forgotten_key_back(self, wire: Wire) -> None:
-        process = submit("toy_waits_in_vain", subject="Toy 1", input={})
-        start_and_lose(wire)
-        pass_time(3700)
-        wire.run_until_idle()
-        scheduler.advance()
+        process = lost_for_an_hour("toy_waits_in_vain", wire)
 
         process.refresh_from_db()
         assert process.state == "error"
@@ -119,11 +121,7 @@ class TestEffects:
         assert len(toy.calls["toy.forgetful"]) == 2
 
     def test_an_operator_must_say_that_nothing_happened(self, wire: Wire) -> None:
-        process = submit("toy_forgetful", subject="Toy 1", input={})
-        start_and_lose(wire)
-        pass_time(3700)
-        wire.run_until_idle()
-        scheduler.advance()
+        process = lost_for_an_hour("toy_forgetful", wire)
         before = list(Step.objects.values())
 
         with pytest.raises(StateError, match="Nobody knows whether pay happened"):

@@ -44,6 +44,13 @@ def let_it_rest() -> None:
         Flow.objects.filter(pk=row.pk).update(open_until=row.opened_at)
 
 
+def go_on(wire: Wire, rounds: int) -> None:
+    for _ in range(rounds):
+        wire.run_until_idle()
+        pass_time(600)
+        let_it_rest()
+
+
 @pytest.mark.fault("F25")
 def test_a_dead_service_opens_its_breaker_and_nothing_more_is_claimed(wire: Wire) -> None:
     toy.script["toy.alpha"] = away
@@ -67,17 +74,11 @@ def test_a_long_outage_ends_with_every_order_processed_and_none_in_error(wire: W
     toy.script["toy.alpha"] = away
     for number in range(30):
         submit("toy_line", subject=f"Toy {number}", input={})
-    for _ in range(20):
-        wire.run_until_idle()
-        pass_time(600)
-        let_it_rest()
+    go_on(wire, 20)
     probes = len(toy.calls["toy.alpha"])
 
     del toy.script["toy.alpha"]
-    for _ in range(3):
-        wire.run_until_idle()
-        pass_time(600)
-        let_it_rest()
+    go_on(wire, 3)
 
     assert set(Process.objects.values_list("state", flat=True)) == {"processed"}
     assert set(Step.objects.values_list("failure_count", flat=True)) == {0}
@@ -137,10 +138,7 @@ def test_refused_credentials_hold_every_order_undo_none_and_are_one_alert(wire: 
     toy.script["toy.alpha"] = refuse
     for number in range(20):
         submit("toy_line", subject=f"Toy {number}", input={})
-    for _ in range(12):
-        wire.run_until_idle()
-        pass_time(600)
-        let_it_rest()
+    go_on(wire, 12)
     Flow.objects.filter(agent="toy.alpha").update(opened_at="2026-01-01T00:00Z")
     supervisor.sweep()
 
@@ -152,10 +150,7 @@ def test_refused_credentials_hold_every_order_undo_none_and_are_one_alert(wire: 
     assert ": POST /charge: answered 401: look at our credentials." in text_of(alert)
 
     del toy.script["toy.alpha"]
-    for _ in range(3):
-        wire.run_until_idle()
-        pass_time(600)
-        let_it_rest()
+    go_on(wire, 3)
     assert set(Process.objects.values_list("state", flat=True)) == {"processed"}
 
 

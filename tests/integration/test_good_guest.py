@@ -254,7 +254,7 @@ def test_celerys_own_worker_fixture_takes_an_app_with_the_engine() -> None:
 
 
 def test_a_worker_of_the_command_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starting, "problems", lambda **asked: [f"no, {asked}"])
+    monkeypatch.setattr(starting, "problems", lambda role: [f"no, {role}"])
 
-    with pytest.raises(SystemExit, match=r"^no, .'waits': True, 'is_worker': True.$"):
+    with pytest.raises(SystemExit, match=r"^no, worker$"):
         celeryd_init.send(sender="celery@host", instance=SimpleNamespace(app=installed))

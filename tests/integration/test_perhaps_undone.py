@@ -92,17 +92,19 @@ def test_what_is_done_is_noted_and_stays_done(halfway: Process, state: str) -> N
     assert not Alert.objects.exists()
 
 
-def test_what_nothing_undoes_is_not_noted(halfway: Process) -> None:
-    Step.objects.filter(name="top").update(undo=None)
-    Step.objects.filter(name="left").update(may_have_effect=False)
+def restore_without_a_note(halfway: Process) -> None:
     before = steps(halfway)
-
     restore(halfway)
-
     after = steps(halfway)
     for name in ("top", "left"):
         assert after[name] | {"undo": before[name]["undo"]} == before[name]
     assert "may_be_undone" not in noted(halfway)
+
+
+def test_what_nothing_undoes_is_not_noted(halfway: Process) -> None:
+    Step.objects.filter(name="top").update(undo=None)
+    Step.objects.filter(name="left").update(may_have_effect=False)
+    restore_without_a_note(halfway)
 
 
 def test_a_process_that_ends_on_it_tells_an_operator(halfway: Process, wire: Wire) -> None:
@@ -150,14 +152,7 @@ def test_what_is_done_anew_after_it_is_perhaps_undone(halfway: Process, wire: Wi
 
 def test_what_is_being_undone_anyway_is_not_noted(halfway: Process) -> None:
     operations.undo(halfway.pk, outcome="cancelled", actor="ann", reason="", now=NOW)
-    before = steps(halfway)
-
-    restore(halfway)
-
-    after = steps(halfway)
-    for name in ("top", "left"):
-        assert after[name] | {"undo": before[name]["undo"]} == before[name]
-    assert "may_be_undone" not in noted(halfway)
+    restore_without_a_note(halfway)
 
 
 def test_what_stays_while_another_step_begins_again_is_noted(halfway: Process, wire: Wire) -> None:

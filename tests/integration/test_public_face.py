@@ -104,9 +104,17 @@ def test_type_checkers_see_what_is_imported_later() -> None:
     assert seen == workers._LATER
 
 
-def test_the_package_loads_before_the_models() -> None:
-    script = "import workers, sys; assert 'django.db.models' not in sys.modules; workers.step"
-
+@pytest.mark.parametrize(
+    "script",
+    [
+        "import workers, sys; assert 'django.db.models' not in sys.modules; workers.step",
+        "from sasproject.celery import app; import sys; app.loader.import_default_modules();"
+        "from workers.celery import starting; list(starting.problems('worker'));"
+        "assert not [name for name in sys.modules if name.startswith('workers.desk.admin')]",
+    ],
+    ids=["the package no models", "a worker no pages"],
+)
+def test_it_loads_no_more_than_it_needs(script: str) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )

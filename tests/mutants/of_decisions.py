@@ -295,7 +295,7 @@ MUTANTS = (
     Mutant(
         "two persons, for ending a step by hand",
         "workers/store/operate/steering.py",
-        "        two_persons.refuse_alone(locked, moves, actor, amounts)\n",
+        "        two_persons.refuse_alone(locked, moves(outcome), actor, amounts)\n",
         "",
         "One person completes the charge by hand, and goods leave unpaid.",
         (_EVERYWHERE,),

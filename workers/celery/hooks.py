@@ -23,10 +23,9 @@ log = logging.getLogger(__name__)
 def refuse_worker(**kwargs: object) -> None:
     """End a worker that cannot work, with the reasons.
 
-    Celery itself runs Django's checks at the start, and ignores their errors.  A test's workers,
-    in threads, do not send this signal: the test decides what they have.
+    A test's workers, in threads, do not send this signal: the test decides what they have.
     """
-    _refuse(waits=True, is_worker=True)
+    _refuse("worker")
 
 
 def refuse_beat(**kwargs: object) -> None:
@@ -35,13 +34,13 @@ def refuse_beat(**kwargs: object) -> None:
     This signal is the last before Beat reads its schedule from the database; others send it, too.
     """
     if _is_beat():
-        _refuse(waits=False, is_worker=False)
+        _refuse("beat")
 
 
-def _refuse(*, waits: bool, is_worker: bool) -> None:
+def _refuse(role: str) -> None:
     from workers.celery import starting
 
-    if problems := list(starting.problems(waits=waits, is_worker=is_worker)):
+    if problems := list(starting.problems(role)):
         raise SystemExit("\n".join(problems))
 
 
@@ -50,11 +49,15 @@ def _is_beat() -> bool:
     return context is not None and context.info_name == "beat"
 
 
-def look_at_broker(sender: Any, **kwargs: object) -> None:
-    """End a Beat whose login the broker refuses, with the reason."""
+def look_at_broker(sender: Any, instance: Any, **kwargs: object) -> None:
+    """End a Beat or worker whose login the broker refuses, or whose queues are declared otherwise.
+
+    Beat has no queues.
+    """
     from workers.celery.starting import refuse_broker
 
-    refuse_broker(sender.app)
+    app = (instance or sender).app
+    refuse_broker(app, list(app.amqp.queues.consume_from) if instance else ())
 
 
 def say_whose(sender: Any, **kwargs: object) -> None:
@@ -185,13 +188,6 @@ def tell_no_neighbours(sender: Any, **kwargs: object) -> None:
         # Before its steps are created.
         for name in ("without_mingle", "without_gossip", "without_heartbeat"):
             sender.options[name] = True
-
-
-def look_at_broker_and_queues(instance: Any, **kwargs: object) -> None:
-    """End a worker whose login the broker refuses, or whose queues are declared otherwise."""
-    from workers.celery.starting import refuse_broker
-
-    refuse_broker(instance.app, list(instance.app.amqp.queues.consume_from))
 
 
 def name_neighbours(instance: Any, **kwargs: object) -> None:

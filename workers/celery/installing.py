@@ -1,5 +1,6 @@
 """Installing the engine in a project's Celery app."""
 
+import os
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any
@@ -41,7 +42,7 @@ HOOKS: tuple[tuple[Any, Callable[..., None]], ...] = (
     (worker_init, hooks.tell_no_neighbours),
     (celeryd_after_setup, hooks.look_at_pool),
     (celeryd_after_setup, hooks.outlive_want_of_memory),
-    (celeryd_after_setup, hooks.look_at_broker_and_queues),
+    (celeryd_after_setup, hooks.look_at_broker),
     (celeryd_after_setup, hooks.name_neighbours),
     (celeryd_after_setup, hooks.give_calls_time),
     (celeryd_after_setup, hooks.mark_alive),
@@ -66,6 +67,8 @@ def install(app: Celery) -> None:
         raise RuntimeError(
             "install(app) must come before the Celery app is used. Call it where the app is made."
         )
+    # Celery ignores what they say, and the hooks run those that concern it.
+    os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
     app.amqp_cls = AMQP
     note_installed(app)
     # At once: kombu caches the transports that it resolves.

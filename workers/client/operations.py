@@ -9,10 +9,9 @@ is raised for one that cannot be stored.  Operations that move money or goods ar
 operator alone if they take two persons (``ask_for_approval``).
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from workers.rules import compensation, operator_commands, restart
 from workers.rules.approved_acts import of_plan
@@ -23,6 +22,7 @@ from workers.store.flow import flow_settings, holds
 from workers.store.operate import edit_input as editing
 from workers.store.operate import erase as erasing
 from workers.store.operate import steering, undo_requests
+from workers.store.operate.steering import By
 from workers.wire.wake_ups import wake_relay, wake_scheduler, waking
 
 _waking = partial(waking, wake_scheduler)
@@ -40,251 +40,91 @@ redeliver = waking(wake_relay, sinks.redeliver)
 
 
 @_waking
-def resubmit(
-    process_id: int,
-    *,
-    actor: str,
-    reason: str,
-    nothing_happened: bool = False,
-    sequence: int | None = None,
-    now: datetime | None = None,
-) -> list[str]:
+def resubmit(process_id: int, *, nothing_happened: bool = False, **by: Unpack[By]) -> list[str]:
     """Make the steps in error pending with all their attempts; return their names.
 
     ``nothing_happened`` confirms that calls of unknown outcome had no effect; without it, a process
     with such a call is refused.
     """
+    doubtful: list[str] = []
 
-    def act(locked: LockedProcess) -> tuple[list[str], Sequence[str]]:
-        doubtful = operator_commands.doubtful(locked)
-        steps = operator_commands.resubmit(locked, actor, reason, nothing_happened=nothing_happened)
-        return steps, doubtful
+    def act(locked: LockedProcess, actor: str, reason: str) -> list[str]:
+        doubtful[:] = operator_commands.doubtful(locked)
+        return operator_commands.resubmit(locked, actor, reason, nothing_happened=nothing_happened)
 
-    return steering.move(process_id, act, actor=actor, reason=reason, sequence=sequence, now=now)
+    return steering.move(process_id, act, moves=lambda _: doubtful, **by)
 
 
 @_waking
-def redo(
-    process_id: int,
-    step: str,
-    *,
-    actor: str,
-    reason: str,
-    may_happen_twice: bool = False,
-    sequence: int | None = None,
-    now: datetime | None = None,
-) -> None:
+def redo(process_id: int, step: str, *, may_happen_twice: bool = False, **by: Unpack[By]) -> None:
     """Do a skipped step again; a processed process resumes for it.
 
     ``may_happen_twice`` allows repeating a call of unknown outcome; without it, such a step is
     refused.
     """
-
-    def act(locked: LockedProcess) -> tuple[None, Sequence[str]]:
-        return None, operator_commands.redo(
-            locked, step, actor, reason, may_happen_twice=may_happen_twice
-        )
-
-    steering.move(process_id, act, actor=actor, reason=reason, sequence=sequence, now=now)
+    verb = partial(operator_commands.redo, may_happen_twice=may_happen_twice)
+    steering.move(process_id, verb, step, moves=lambda names: names, **by)
 
 
 @_waking
-def undo(
-    process_id: int,
-    *,
-    outcome: str,
-    actor: str,
-    reason: str,
-    sequence: int | None = None,
-    now: datetime | None = None,
-) -> compensation.Plan:
+def undo(process_id: int, *, outcome: str, **by: Unpack[By]) -> compensation.Plan:
     """Begin to compensate a process; return the plan.  ``outcome``: cancelled or compensated."""
-
-    def act(locked: LockedProcess) -> tuple[compensation.Plan, Sequence[str]]:
-        plan = compensation.begin(locked, outcome, actor, reason)
-        return plan, of_plan(plan)
-
-    return steering.move(process_id, act, actor=actor, reason=reason, sequence=sequence, now=now)
+    return steering.move(process_id, compensation.begin, outcome, moves=of_plan, **by)
 
 
-@_waking
-def begin_again(
-    process_id: int,
-    step: str,
-    *,
-    actor: str,
-    reason: str,
-    sequence: int | None = None,
-    now: datetime | None = None,
-) -> restart.Renewal:
-    """Undo a step and every later step, and go on from there; return the plan."""
-
-    def act(locked: LockedProcess) -> tuple[restart.Renewal, Sequence[str]]:
-        renewal = restart.begin(locked, step, actor, reason)
-        return renewal, of_plan(renewal.undo)
-
-    return steering.move(process_id, act, actor=actor, reason=reason, sequence=sequence, now=now)
-
-
-def pause(
-    process_id: int,
-    *,
-    actor: str,
-    reason: str,
-    sequence: int | None = None,
-    now: datetime | None = None,
-) -> None:
-    """Stop claiming steps of a process; calls in flight run to their end."""
-    steering.steer(
-        process_id,
-        lambda locked: operator_commands.pause(locked, actor, reason),
-        actor=actor,
-        reason=reason,
-        sequence=sequence,
-        now=now,
-    )
-
-
-@_waking
-def resume(
-    process_id: int,
-    *,
-    actor: str,
-    reason: str,
-    sequence: int | None = None,
-    now: datetime | None = None,
-) -> None:
-    """Resume a paused process."""
-    steering.steer(
-        process_id,
-        lambda locked: operator_commands.resume(locked, actor, reason),
-        actor=actor,
-        reason=reason,
-        sequence=sequence,
-        now=now,
-    )
-
-
-@_waking
-def retry(
-    process_id: int,
-    step: str,
-    *,
-    actor: str,
-    reason: str,
-    sequence: int | None = None,
-    now: datetime | None = None,
-) -> None:
-    """End a step's backoff, delay or wait now."""
-    steering.steer(
-        process_id,
-        lambda locked: operator_commands.retry_now(locked, step, actor, reason),
-        actor=actor,
-        reason=reason,
-        sequence=sequence,
-        now=now,
-    )
-
-
-def postpone(
-    process_id: int,
-    step: str,
-    until: datetime,
-    *,
-    actor: str,
-    reason: str,
-    sequence: int | None = None,
-    now: datetime | None = None,
-) -> None:
-    """Have a pending step wait until an instant."""
-    steering.steer(
-        process_id,
-        lambda locked: operator_commands.postpone(locked, step, until, actor, reason),
-        actor=actor,
-        reason=reason,
-        sequence=sequence,
-        now=now,
-    )
-
-
-@_waking
-def retime(
-    process_id: int,
-    step: str,
-    seconds: int,
-    *,
-    actor: str,
-    reason: str,
-    sequence: int | None = None,
-    now: datetime | None = None,
-) -> None:
-    """Set a step's timeout: a shorter one acts at once, a longer one with its next claim."""
-    steering.steer(
-        process_id,
-        lambda locked: operator_commands.retime(locked, step, seconds, actor, reason),
-        actor=actor,
-        reason=reason,
-        sequence=sequence,
-        now=now,
-    )
-
-
-@_waking
-def complete(
-    process_id: int,
-    step: str,
-    result: dict[str, Any],
-    *,
-    actor: str,
-    reason: str,
-    sequence: int | None = None,
-    now: datetime | None = None,
-) -> None:
-    """Mark a step as done by hand."""
-
-    def act(locked: LockedProcess) -> tuple[None, Sequence[str]]:
-        operator_commands.complete(locked, step, result, actor, reason)
-        return None, [step]
-
-    steering.move(process_id, act, actor=actor, reason=reason, sequence=sequence, now=now)
-
-
-@_waking
-def skip(
-    process_id: int,
-    step: str,
-    *,
-    actor: str,
-    reason: str,
-    sequence: int | None = None,
-    now: datetime | None = None,
-) -> None:
-    """Go on without a step."""
-
-    def act(locked: LockedProcess) -> tuple[None, Sequence[str]]:
-        operator_commands.skip(locked, step, actor, reason)
-        return None, [step]
-
-    steering.move(process_id, act, actor=actor, reason=reason, sequence=sequence, now=now)
-
-
-def cancel(
-    process_id: int,
-    *,
-    actor: str,
-    reason: str,
-    sequence: int | None = None,
-    now: datetime | None = None,
-) -> compensation.Plan:
+def cancel(process_id: int, **by: Unpack[By]) -> compensation.Plan:
     """Undo what was done and end as cancelled; return the plan.
 
     Refused once the process is final, is being undone, or has passed its point of no return.
     """
-    return undo(
-        process_id,
-        outcome=ProcessState.CANCELLED,
-        actor=actor,
-        reason=reason,
-        sequence=sequence,
-        now=now,
+    return undo(process_id, outcome=ProcessState.CANCELLED, **by)
+
+
+@_waking
+def begin_again(process_id: int, step: str, **by: Unpack[By]) -> restart.Renewal:
+    """Undo a step and every later step, and go on from there; return the plan."""
+    return steering.move(
+        process_id, restart.begin, step, moves=lambda renewal: of_plan(renewal.undo), **by
     )
+
+
+def pause(process_id: int, **by: Unpack[By]) -> None:
+    """Stop claiming steps of a process; calls in flight run to their end."""
+    steering.steer(process_id, operator_commands.pause, **by)
+
+
+@_waking
+def resume(process_id: int, **by: Unpack[By]) -> None:
+    """Resume a paused process."""
+    steering.steer(process_id, operator_commands.resume, **by)
+
+
+@_waking
+def retry(process_id: int, step: str, **by: Unpack[By]) -> None:
+    """End a step's backoff, delay or wait now."""
+    steering.steer(process_id, operator_commands.retry_now, step, **by)
+
+
+def postpone(process_id: int, step: str, until: datetime, **by: Unpack[By]) -> None:
+    """Have a pending step wait until an instant."""
+    steering.steer(process_id, operator_commands.postpone, step, until, **by)
+
+
+@_waking
+def retime(process_id: int, step: str, seconds: int, **by: Unpack[By]) -> None:
+    """Set a step's timeout: a shorter one acts at once, a longer one with its next claim."""
+    steering.steer(process_id, operator_commands.retime, step, seconds, **by)
+
+
+@_waking
+def complete(process_id: int, step: str, result: dict[str, Any], **by: Unpack[By]) -> None:
+    """Mark a step as done by hand."""
+    steering.move(
+        process_id, operator_commands.complete, step, result, moves=lambda _: [step], **by
+    )
+
+
+@_waking
+def skip(process_id: int, step: str, **by: Unpack[By]) -> None:
+    """Go on without a step."""
+    steering.move(process_id, operator_commands.skip, step, moves=lambda _: [step], **by)

@@ -8,7 +8,7 @@ cannot be stored raises ``BadText``.
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import Required, TypedDict, TypeVar, TypeVarTuple, Unpack
 
 from workers.rules.refusals import refused
 from workers.rules.transitions import LockedProcess
@@ -19,48 +19,54 @@ from workers.store.operate import two_persons
 from workers.store.settle.carry_on import carry_on
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 LARGEST_KEY = 2**63 - 1
 
 
+class By(TypedDict, total=False):
+    """Who steers, and why; the process's sequence number as they saw it, and the time."""
+
+    actor: Required[str]
+    reason: Required[str]
+    sequence: int | None
+    now: datetime | None
+
+
 def move(
     process_id: int,
-    verb: Callable[[LockedProcess], tuple[T, Sequence[str]]],
-    *,
-    actor: str,
-    reason: str,
-    sequence: int | None,
-    now: datetime | None,
+    verb: Callable[[LockedProcess, *Ts, str, str], T],
+    *args: *Ts,
+    moves: Callable[[T], Sequence[str]],
+    **by: Unpack[By],
 ) -> T:
-    """Run a verb that returns its outcome and the names of what it moves.
+    """Steer; ``moves`` returns the names of what a verb with this outcome moves.
 
     Refused to an operator alone if what moves takes two persons (``undo_requests``).
     """
-    amounts = two_persons.worth([process_id], actor)
+    amounts = two_persons.worth([process_id], by["actor"])
 
-    def act(locked: LockedProcess) -> T:
-        outcome, moves = verb(locked)
-        two_persons.refuse_alone(locked, moves, actor, amounts)
+    def act(locked: LockedProcess, actor: str, reason: str) -> T:
+        outcome = verb(locked, *args, actor, reason)
+        two_persons.refuse_alone(locked, moves(outcome), actor, amounts)
         return outcome
 
-    return steer(process_id, act, actor=actor, reason=reason, sequence=sequence, now=now)
+    return steer(process_id, act, **by)
 
 
 @load.again_when_lost
 def steer(
     process_id: int,
-    verb: Callable[[LockedProcess], T],
-    *,
-    actor: str,
-    reason: str,
-    sequence: int | None,
-    now: datetime | None,
+    verb: Callable[[LockedProcess, *Ts, str, str], T],
+    *args: *Ts,
+    **by: Unpack[By],
 ) -> T:
-    """Run a verb; return its outcome."""
+    """Run a verb with its arguments, the actor and the reason; return its outcome."""
+    actor, reason, now = by["actor"], by["reason"], by.get("now")
     storable_text.check_all(actor=actor, reason=reason)
     with durable("steering.steer"):
-        locked = lock(process_id, sequence, now)
-        outcome = verb(locked)
+        locked = lock(process_id, by.get("sequence"), now)
+        outcome = verb(locked, *args, actor, reason)
         # Branches that became ready meanwhile go on as well; the poll claims them.
         carry_on([locked], actor, now)
     return outcome

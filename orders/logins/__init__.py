@@ -1,0 +1,1 @@
+"""Logins to the admin: guessed passwords are counted, told and slowed down."""
