@@ -1,4 +1,4 @@
-"""`python -m tests.chaos.figures FILE...`: what runs came to, as a page of the docs.
+"""`python -m tests.chaos.figures FILE...`: what runs came to, as a page of the proofs.
 
 Each file is what a run printed; its last line is its verdict.  Verdicts are added to the record
 beside the page, and the page is written from the record: every run is a row, and nothing is
@@ -17,7 +17,7 @@ from typing import Any
 from tests.chaos.scenarios import SCENARIOS
 from tests.chaos.system import ROOT
 
-PATH = ROOT / "docs/explanation/chaos-figures.md"
+PATH = ROOT / "proofs/chaos-figures.md"
 RECORD = PATH.with_suffix(".jsonl")
 #: What is kept of a verdict, beside the day of its run.
 KEPT = (
@@ -28,12 +28,12 @@ KEPT = (
 _HEAD = """\
 # Chaos in figures
 
-Written by `python -m tests.chaos.figures` from what [chaos runs](../how-to/run-chaos.md) \
+Written by `python -m tests.chaos.figures` from what [chaos runs](../docs/how-to/run-chaos.md) \
 printed; do not edit it.
 
 Runs of {first} to {last}, on two cores that did other work beside them at times.
 *Lost*, *twice* and *violations* are promises: any number but 0 is a fault.
-A bound is a time or a share, as [the scenarios](../how-to/run-chaos.md#the-scenarios) have it.
+A bound is a time or a share, as [the scenarios](../docs/how-to/run-chaos.md#the-scenarios) have it.
 
 {runs} runs, {accepted} orders accepted, {strikes} strikes: {lost} lost, {twice} effects twice, \
 {violations} violations; {missed} bounds missed.

@@ -8,7 +8,7 @@ from typing import Any
 from tests.fault_matrix.rows import ROWS, Row
 
 ROOT = Path(__file__).resolve().parents[2]
-PATH = ROOT / "docs/explanation/fault-matrix.md"
+PATH = ROOT / "proofs/fault-matrix.md"
 
 _HEAD = """\
 # Fault matrix
@@ -18,7 +18,7 @@ Written by `make faults`; do not edit it.
 Every fault that the system is to survive, what is to be seen of it, and the tests that show it.
 A test is marked with the rows it proves: `@pytest.mark.fault("F1")`.
 A row without a test says so: nothing shows yet that it holds.
-[Failure modes](failure-modes.md) says what each costs an order.
+[Failure modes](../docs/explanation/failure-modes.md) says what each costs an order.
 
 Last run: {date}.
 {proven} of {rows} rows have a test; {runs} runs, {failed} failed, {skipped} skipped.

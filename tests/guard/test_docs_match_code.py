@@ -35,7 +35,7 @@ from workers.states import ProcessState, StepState
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PACKAGES = ("sasproject", "orders", "workers")
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("proofs/*.md")])
 ADRS = sorted((DOCS / "adr").glob("[0-9]*.md"))
 
 #: How a journal entry is written -> where its event stands among the positional arguments.

@@ -1,6 +1,6 @@
 """`make mutants`: take every guard away once, and require a red test for each.
 
-python -m tests.mutants                 all of them; writes docs/reference/mutants.md
+python -m tests.mutants                 all of them; writes proofs/mutants.md
 python -m tests.mutants start lease     only those with one of these words in their name
 """
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.mutants.mutant import ROOT
 from tests.mutants.running import Outcome
 
-PATH = ROOT / "docs/reference/mutants.md"
+PATH = ROOT / "proofs/mutants.md"
 
 _HEAD = """\
 # Guards and the tests that hold them
