@@ -27,8 +27,9 @@ class Part:
 
 #: Ceilings: lower one when its part has shrunk, and say in the commit why one is raised.
 PARTS = (
-    Part("engine", "workers", ("workers/desk", "workers/testing"), lines=18_453, files=252),
-    Part("desk", "workers/desk", lines=16_852, files=203),
+    Part("engine", "workers", ("workers/desk", "workers/privacy", "workers/testing"), 18_087, 247),
+    Part("privacy", "workers/privacy", lines=375, files=5),
+    Part("desk", "workers/desk", lines=16_851, files=203),
     Part("test kit", "workers/testing", lines=1_137, files=13),
     Part("shop", "orders", lines=9_020, files=135),
     Part("wiring", "sasproject", lines=3_652, files=71),

@@ -27,7 +27,6 @@ from workers.definitions.alert_kinds import (
 )
 from workers.definitions.amounts import register_amounts
 from workers.definitions.effects import Effect
-from workers.definitions.personal_rows import PersonalRows, register_personal_rows
 from workers.definitions.registry import (
     register_agent,
     register_provider,
@@ -60,6 +59,7 @@ from workers.exceptions import (
     WebhookRefused,
     WorkflowError,
 )
+from workers.privacy.personal_rows import PersonalRows, register_personal_rows
 from workers.runtime.failpoints import around, durable
 
 if TYPE_CHECKING:

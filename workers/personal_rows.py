@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from workers.definitions.personal_rows import PersonalRows, register_personal_rows
 from workers.models import Hold, Journal
+from workers.privacy.personal_rows import PersonalRows, register_personal_rows
 from workers.rules.masks import STARS
 
 

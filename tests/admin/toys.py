@@ -12,7 +12,7 @@ from workers.client.submission import submit
 from workers.definitions.agent import Call, Deferred
 from workers.exceptions import Permanent, Transient
 from workers.models import Process, Step
-from workers.store.operate import erase
+from workers.privacy import erase
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 

@@ -28,11 +28,11 @@ from workers.desk.store import (
 from workers.exceptions import Permanent, StateError, Unavailable
 from workers.management.nouns import restored
 from workers.models import Alert, Flow, Hold, Incident, Journal, Process, Step
-from workers.operate import persons
+from workers.privacy import erase, persons
 from workers.store import acts
 from workers.store.db import dialect
 from workers.store.flow import flow_settings, holds
-from workers.store.operate import edit_input, erase
+from workers.store.operate import edit_input
 from workers.testing import Aftermath, Clock, Wire
 
 # Nothing listens: proof that nothing happened, so that a step may begin again.

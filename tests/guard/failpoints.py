@@ -24,7 +24,7 @@ EXCUSED = {
     ("workers/operate/invariant_check.py", "atomic"): "reads only",
     ("workers/store/settle/conditions.py", "atomic"): "a savepoint",
     ("workers/store/settle/end_processes.py", "atomic"): "a savepoint",
-    ("workers/store/operate/erase.py", "atomic"): "reads only",
+    ("workers/privacy/erase.py", "atomic"): "reads only",
     ("workers/store/isolation.py", "atomic"): "a savepoint",
     ("orders/consumer/handling.py", "atomic"): "is rolled back",
     (

@@ -5,7 +5,7 @@ from django.apps import apps
 from django.db import connection
 from django.db.models import CharField, JSONField, TextField
 
-from workers.store.operate import erase
+from workers.privacy import erase
 
 #: Texts and documents of a process in which nothing personal can stand: names out of the code,
 #: states, keys and users of ours.
@@ -24,7 +24,7 @@ OF_THE_PROCESS = {"input", "subject", "lane"}
 def test_each_text_of_a_process_is_erased_or_impersonal() -> None:
     """A column that fails here may hold a person's data: erase it, and mask it where it is shown.
 
-    Erasing names its columns in ``_PARTS`` (``workers/store/operate/erase.py``), masking in
+    Erasing names its columns in ``_PARTS`` (``workers/privacy/erase.py``), masking in
     ``workers/desk/admin/masking.py``.
     """
     erased = {model.__name__: {*columns} for model, columns in erase._PARTS}

@@ -33,9 +33,10 @@ from workers.definitions import amounts
 from workers.desk.store import notes
 from workers.exceptions import StateError
 from workers.models import Alert, Journal, Process, Sink, Step, UndoRequest
-from workers.operate import invariants, persons
+from workers.operate import invariants
+from workers.privacy import erase as erasing
+from workers.privacy import persons
 from workers.rules.approved_acts import Act
-from workers.store.operate import erase as erasing
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -140,7 +141,7 @@ def test_what_is_nobodys_stays_as_it_was() -> None:
     order = ended_order()
     before = dump()
 
-    operations.erase(order.process_id, **ANN)
+    erasing.erase(order.process_id, **ANN)
 
     after = dump()
     changed = {
@@ -183,7 +184,7 @@ def test_records_of_engine_survive_whatever_the_person_is_called(line: str) -> N
     })  # fmt: skip
     before = Journal.objects.latest("pk").detail
 
-    operations.erase(order.process_id, **ANN)
+    erasing.erase(order.process_id, **ANN)
 
     assert Journal.objects.get(event="processed", process=process).detail == before
 
@@ -231,7 +232,7 @@ def test_what_must_not_be_erased_is_left_as_it_is(columns: dict[str, Any], code:
     before = dump()
 
     with pytest.raises(StateError) as refusal:
-        operations.erase(order.process_id, **ANN)
+        erasing.erase(order.process_id, **ANN)
 
     assert refusal.value.code == code
     assert dump() == before
@@ -241,7 +242,7 @@ def test_a_process_that_moved_since_it_was_looked_at_is_left_alone() -> None:
     order = ended_order()
     before = dump()
     with pytest.raises(StateError, match="has moved since"):
-        operations.erase(order.process_id, sequence=99, **ANN)
+        erasing.erase(order.process_id, sequence=99, **ANN)
     assert dump() == before
 
 
@@ -251,7 +252,7 @@ def test_a_login_that_may_not_is_told_who_may(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(erasing, "_erase_rows", deny)
     with pytest.raises(StateError, match=r"permission denied for table workers_journal.*as the"):
-        operations.erase(order.process_id, **ANN)
+        erasing.erase(order.process_id, **ANN)
     assert dump() == before
 
 
@@ -313,21 +314,21 @@ def test_another_fault_of_the_database_is_not_called_a_missing_right(
 
     monkeypatch.setattr(erasing, "_erase_rows", fail)
     with pytest.raises(ProgrammingError, match="no such column"):
-        operations.erase(order.process_id, **ANN)
+        erasing.erase(order.process_id, **ANN)
 
 
 def test_a_reason_that_names_the_person_is_refused() -> None:
     order = ended_order()
     before = dump()
     with pytest.raises(StateError, match="must not name the person"):
-        operations.erase(order.process_id, actor="operator:ann", reason="Zelda wrote")
+        erasing.erase(order.process_id, actor="operator:ann", reason="Zelda wrote")
     assert dump() == before
 
 
 def test_no_agent_is_given_what_stands_in_place_of_a_person() -> None:
     order = ended_order()
     step = Step.objects.get(process=order.process, name="charge_payment")
-    operations.erase(order.process_id, **ANN)
+    erasing.erase(order.process_id, **ANN)
     before = dump()
 
     with pytest.raises(StateError, match="were erased"):
@@ -344,7 +345,7 @@ def test_above_the_sum_it_takes_two_persons(
     order = ended_order()
     before = dump()
     with pytest.raises(StateError, match="takes two persons"):
-        operations.erase(order.process_id, **ANN)
+        erasing.erase(order.process_id, **ANN)
     assert dump() == before
     assert persons.erase(MAIL, dry_run=True, **ANN).erased == []
 

@@ -20,6 +20,7 @@ from workers.client import callbacks, operations
 from workers.exceptions import Refused
 from workers.models import Alert, Process
 from workers.operate import invariants
+from workers.privacy import erase as erasing
 from workers.store import alert_resolution
 from workers.testing import Wire, pass_time
 
@@ -215,7 +216,7 @@ def test_a_return_that_came_to_nothing_is_told_with_its_reason(
 def test_an_erased_order_has_nobody_to_tell(wire: Wire, sandbox: Sandbox) -> None:
     order = place()
     wire.run_until_idle()
-    operations.erase(order.process_id, actor="ann", reason="asked")
+    erasing.erase(order.process_id, actor="ann", reason="asked")
     count = len(mail.outbox)
 
     accept_return(Order.objects.get(), actor="ann")

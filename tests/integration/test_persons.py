@@ -26,7 +26,7 @@ from workers.desk.store import jobs, notes
 from workers.exceptions import StateError
 from workers.management.terminal import actor
 from workers.models import Incident, Journal, Process
-from workers.operate import person_register, persons
+from workers.privacy import persons, register
 from workers.store.flow import holds
 
 pytestmark = pytest.mark.django_db
@@ -244,5 +244,5 @@ def test_export_has_all_data_of_person_and_is_journalled() -> None:
     assert MAIL in found["dead letters"][0]["body"]
     assert Journal.objects.filter(event="personal_shown", process=order.process).count() == 1
     exported = Journal.objects.get(event="person_exported")
-    detail = {"processes": 2, "person": person_register.digest(MAIL)}
+    detail = {"processes": 2, "person": register.digest(MAIL)}
     assert (exported.actor, exported.detail) == (actor(), detail)

@@ -12,7 +12,7 @@ from workers.client import operations
 from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import Permanent
-from workers.models import Alert, Journal, Step
+from workers.models import Alert, Journal, Process, Step
 from workers.operate import invariants
 from workers.store.db import dialect
 from workers.supervisor import sweep
@@ -51,15 +51,14 @@ class TestTotal:
 
     def test_an_outage_alone_uses_no_time_up(self, wire: Wire) -> None:
         toy.script["toy.alpha"] = be_away
-        process = submit("toy_in_all", subject="Toy 1", input={})
+        submit("toy_in_all", subject="Toy 1", input={})
         for _ in range(5):
             wire.run_until_idle()
             pass_time(400)
         toy.script.clear()
         wire.run_until_idle()
 
-        process.refresh_from_db()
-        assert process.state == "processed"
+        assert Process.objects.get().state == "processed"
 
     def test_a_failure_after_an_outage_is_not_the_last(self, wire: Wire) -> None:
         toy.script["toy.alpha"] = fail
@@ -108,14 +107,13 @@ class TestDeadline:
             raise Permanent("no", "no")
 
         toy.script["toy.beta"] = refuse
-        process = submit("toy_dated", subject="Toy 1", input={})
+        submit("toy_dated", subject="Toy 1", input={})
         wire.run_until_idle()
         pass_time(3601)
         sweep()
         wire.run_until_idle()
 
-        process.refresh_from_db()
-        assert process.state == "compensated"
+        assert Process.objects.get().state == "compensated"
 
     def test_a_pause_does_not_stop_it(self, wire: Wire) -> None:
         process = submit("toy_dated", subject="Toy 1", input={})
@@ -124,8 +122,7 @@ class TestDeadline:
         sweep()
         wire.run_until_idle()
 
-        process.refresh_from_db()
-        assert process.state == "compensated"
+        assert Process.objects.get().state == "compensated"
 
     def test_it_never_applies_to_undoing(self, wire: Wire) -> None:
         toy.script["toy.undoer"] = be_away
@@ -140,8 +137,7 @@ class TestDeadline:
         toy.script.clear()
         wire.run_until_idle()
 
-        process.refresh_from_db()
-        assert process.state == "cancelled"
+        assert Process.objects.get().state == "cancelled"
         assert not Alert.objects.filter(code="deadline_passed").exists()
 
     def test_one_that_begins_again_still_has_its_deadline(self, wire: Wire) -> None:
@@ -172,7 +168,7 @@ class TestDeadline:
 
     def test_a_workflow_may_only_want_to_be_told(self, wire: Wire) -> None:
         toy.script["toy.alpha"] = be_away
-        process = submit("toy_watched", subject="Toy 1", input={})
+        submit("toy_watched", subject="Toy 1", input={})
         wire.run_until_idle()
         pass_time(3601)
         sweep()
@@ -180,8 +176,7 @@ class TestDeadline:
         toy.script.clear()
         wire.run_until_idle()
 
-        process.refresh_from_db()
-        assert process.state == "processed"
+        assert Process.objects.get().state == "processed"
         assert Alert.objects.get().code == "deadline_passed"
 
     def test_a_process_in_time_keeps_its_deadline(self, wire: Wire) -> None:

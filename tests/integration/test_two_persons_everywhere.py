@@ -20,8 +20,9 @@ from workers.desk.models import BulkItem
 from workers.desk.operate import jobs
 from workers.exceptions import Refused, StateError
 from workers.models import Journal, Process, Step, UndoRequest
+from workers.privacy import erase
 from workers.rules.approved_acts import Act
-from workers.store.operate import edit_input, erase, undo_requests
+from workers.store.operate import edit_input, undo_requests
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ _ERASING = "tests/integration/test_erasing.py"
 _PERSONS = "tests/integration/test_persons.py"
 _PAGE = "tests/admin/test_person_page.py"
 _PERSON = "workers/desk/admin/person.py"
-_ERASE = "workers/store/operate/erase.py"
+_ERASE = "workers/privacy/erase.py"
 _EVERYWHERE = "tests/integration/test_two_persons_everywhere.py"
 _TRACING = "tests/unit/test_tracing.py"
 
@@ -37,7 +37,7 @@ MUTANTS = (
     ),
     Mutant(
         "a reason without the address",
-        "workers/operate/persons.py",
+        "workers/privacy/persons.py",
         "if mail_addresses.names(email, reason) or any(",
         "if any(",
         "The journal keeps the address of a person who was erased.",
@@ -85,7 +85,7 @@ MUTANTS = (
     ),
     Mutant(
         "a reason without the name",
-        "workers/operate/persons.py",
+        "workers/privacy/persons.py",
         " or any(erasing.is_named_in(pk, reason) for pk in ids):",
         ":",
         "The audit keeps the name of a person who was to be forgotten, and says they were.",
@@ -109,7 +109,7 @@ MUTANTS = (
     ),
     Mutant(
         "a longer address in a text is another person's",
-        "workers/runtime/mail_addresses.py",
+        "workers/privacy/mail_addresses.py",
         "not (at if is_alone else _LONGER.search(text[max(0, at - LONGEST) : at]))",
         "True",
         "Erasing ann@example.org deletes the dead letters of joann@example.org.",
@@ -117,7 +117,7 @@ MUTANTS = (
     ),
     Mutant(
         "a longer address is another person's",
-        "workers/operate/persons.py",
+        "workers/privacy/persons.py",
         "if mail_addresses.names(email, document)}",
         "}",
         "Erasing ann@example.org erases joann@example.org.",

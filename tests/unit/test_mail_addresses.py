@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workers.runtime.mail_addresses import names, needle
+from workers.privacy.mail_addresses import names, needle
 
 ANN = "ann@example.org"
 LETTER = {"customer": {"name": "Ann", "email": ANN}}

@@ -20,7 +20,6 @@ from workers.states import ProcessState
 from workers.store import sinks
 from workers.store.flow import flow_settings, holds
 from workers.store.operate import edit_input as editing
-from workers.store.operate import erase as erasing
 from workers.store.operate import steering, undo_requests
 from workers.store.operate.steering import By
 from workers.wire.wake_ups import wake_relay, wake_scheduler, waking
@@ -30,7 +29,6 @@ _waking = partial(waking, wake_scheduler)
 # These leave nothing to claim.
 hold = holds.hold
 edit_input = editing.edit_input
-erase = erasing.erase
 ask_for_approval = undo_requests.ask
 
 decide_approval = _waking(undo_requests.decide)

@@ -6,9 +6,9 @@ from typing import Any
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 
-from workers.definitions.personal_rows import PersonalRows, register_personal_rows
 from workers.desk.models import BulkJob, Note
 from workers.models import Alert, Process, Sink, UndoRequest
+from workers.privacy.personal_rows import PersonalRows, register_personal_rows
 from workers.rules.masks import STARS
 
 

@@ -10,14 +10,14 @@ from tests.concurrency.matrix.call import Call
 from tests.concurrency.matrix.scene import AGENTS, DEFERRAL, FAULT, NOW, OPERATOR, Scene
 from workers.client import operations, submission
 from workers.models import Step
-from workers.operate import persons
+from workers.privacy import erase, persons
 from workers.protocol.faults import FaultRecord
 from workers.rules.apply_reply import carry_out_policies
 from workers.rules.rows import NewProcess
 from workers.store.claims import claim_steps, dead_workers, release
 from workers.store.expire import expire_claims
 from workers.store.locked import step_index
-from workers.store.operate import after_restore, edit_input, erase, record_answers
+from workers.store.operate import after_restore, edit_input, record_answers
 from workers.store.settle import filed_replies, settle_replies
 from workers.testing.agent_processes import room as anywhere
 

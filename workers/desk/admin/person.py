@@ -17,7 +17,7 @@ from workers.desk.admin.actions.page import actor
 from workers.desk.admin.lists import LiveMedia
 from workers.exceptions import StateError
 from workers.models import Process
-from workers.operate import persons
+from workers.privacy import persons
 
 PERMISSION = "workers.erase_person"
 

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 from workers.exceptions import StateError
 from workers.management.terminal import Teller, TerminalCommand, actor, mail_address
 from workers.management.wording import counted
-from workers.operate import persons
+from workers.privacy import persons
 
 
 class Command(TerminalCommand):

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from workers.management.terminal import Teller, TerminalCommand, actor, mail_address
-from workers.operate import persons
+from workers.privacy import persons
 
 
 class Command(TerminalCommand):

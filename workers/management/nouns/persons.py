@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from workers.management.terminal import TerminalCommand, instant, mail_address
-from workers.operate import person_register
+from workers.privacy import register
 
 
 class Command(TerminalCommand):
@@ -29,7 +29,7 @@ class Command(TerminalCommand):
     def handle(
         self, *, email: str | None, since: datetime | None, limit: int, as_json: bool, **_: Any
     ) -> None:
-        lines = person_register.read(email, since, limit)
+        lines = register.read(email, since, limit)
         if as_json:
             rows = [asdict(line) for line in lines]
             self.stdout.write(json.dumps(rows, default=str, ensure_ascii=False))

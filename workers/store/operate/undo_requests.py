@@ -4,7 +4,7 @@ The process's row is the lock of its requests.  Asking and deciding lock it firs
 decisions one counts, and the process cannot move meanwhile.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from django.db import transaction
 from workers.exceptions import StateError
 from workers.models import UndoRequest
 from workers.rules import two_persons
-from workers.rules.approved_acts import VERBS, Act
+from workers.rules.approved_acts import VERBS, Act, ActVerb
 from workers.rules.refusals import refused
 from workers.rules.rows import AlertCall, Entry
 from workers.rules.transitions import LockedProcess
@@ -24,12 +24,32 @@ from workers.states import UndoRequestState
 from workers.store import alerts, journal
 from workers.store.db import dialect
 from workers.store.locked import load
-from workers.store.operate import edit_input, erase, steering
+from workers.store.operate import edit_input, steering
 from workers.store.operate.two_persons import worth
 from workers.store.settle.carry_on import carry_on
 
-#: The verbs that edit the input and erase what is personal, which is only in the database.
-EDIT, ERASE = "input", "erase"
+
+def _edit(locked: LockedProcess, act: Act, actor: str, reason: str) -> list[str]:
+    edit = edit_input.plan(locked, act.params["changes"])
+    edit_input.carry_out(locked, edit, actor, reason)
+    return list(edit.changed)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreVerb:
+    """A verb that changes what is only in the database, so that no trial in memory shows it."""
+
+    #: Returns the names of what it would move.
+    plan: Callable[[LockedProcess, Act], Sequence[str]]
+    apply: ActVerb
+
+
+#: By name, beside the ``VERBS``; a module above this one adds its own.
+STORE_VERBS = {
+    "input": StoreVerb(
+        lambda locked, act: list(edit_input.plan(locked, act.params["changes"]).changed), _edit
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,25 +165,16 @@ def _lock(request_id: int, now: datetime | None) -> tuple[LockedProcess, UndoReq
 
 def _moves_of(locked: LockedProcess, act: Act, actor: str, reason: str) -> Sequence[str]:
     """Return what an act would move, by a trial on the rows in memory that is never saved."""
-    if act.verb == EDIT:
-        return list(edit_input.plan(locked, act.params["changes"]).changed)
-    if act.verb == ERASE:
-        return erase.plan(locked)
+    if (verb := STORE_VERBS.get(act.verb)) is not None:
+        return verb.plan(locked, act)
     return VERBS[act.verb](locked, act, actor, reason)
 
 
 def _apply(locked: LockedProcess, act: Act, actor: str, reason: str) -> Sequence[str]:
     """Carry out an act, on the rows in memory or in the database; return what it moves."""
-    if act.verb == ERASE:
-        paths = erase.plan(locked)
-        with erase.refused_where_forbidden():
-            erase.carry_out(locked, actor, reason)
-        return paths
-    if act.verb != EDIT:
-        return VERBS[act.verb](locked, act, actor, reason)
-    edit = edit_input.plan(locked, act.params["changes"])
-    edit_input.carry_out(locked, edit, actor, reason)
-    return list(edit.changed)
+    verb = STORE_VERBS.get(act.verb)
+    carry_out = VERBS[act.verb] if verb is None else verb.apply
+    return carry_out(locked, act, actor, reason)
 
 
 def _carry_out(

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.client import operations
 from workers.desk.admin.actions import second_person
 from workers.desk.admin.actions.action import (
     Outcome,
@@ -15,7 +14,7 @@ from workers.desk.admin.actions.action import (
     Verb,
     outcome_about,
 )
-from workers.store.operate import erase as erasing
+from workers.privacy import erase as erasing
 
 
 class Erase(Verb):
@@ -41,5 +40,5 @@ class Erase(Verb):
         return second_person.preview(sentence, stage, paths, erased, erased=paths)
 
     def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
-        paths = operations.erase(target.process.pk, actor=actor, **data)
+        paths = erasing.erase(target.process.pk, actor=actor, **data)
         return outcome_about(target, _("its personal data are erased."), erased=paths)

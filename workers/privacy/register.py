@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.crypto import salted_hmac
 
 from workers.models.journal import Act
-from workers.runtime import mail_addresses
+from workers.privacy import mail_addresses
 
 EXPORTED, ERASED = "person_exported", "person_erased"
 #: How many lines of what was kept are registered.

@@ -7,18 +7,16 @@ from typing import Any
 from django.db.models import Model, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from workers.client import operations
-from workers.definitions.personal_rows import personal_rows
 from workers.exceptions import StateError
 from workers.models import Alert, Journal, Process, Sink, Step, UndoRequest
-from workers.operate import person_register
 from workers.operate.invariant_check import Progress, silently, slices
+from workers.privacy import erase as erasing
+from workers.privacy import mail_addresses, register
+from workers.privacy.personal_rows import personal_rows
 from workers.rules.refusals import refused
-from workers.runtime import mail_addresses
 from workers.runtime.failpoints import durable
 from workers.store import personal_data
 from workers.store.acts import record_act
-from workers.store.operate import erase as erasing
 
 
 @dataclass(slots=True)
@@ -68,8 +66,8 @@ def export(email: str, *, actor: str, progress: Progress = silently) -> str:
     }
     for pk in ids:
         record_act("personal_shown", {"what": "export"}, actor=actor, process_id=pk)
-    done = person_register.entry(email, processes=len(ids))
-    record_act(person_register.EXPORTED, done, actor=actor)
+    done = register.entry(email, processes=len(ids))
+    record_act(register.EXPORTED, done, actor=actor)
     # On one line: a line break in texts of others might forge one.
     return json.dumps(document, default=str, ensure_ascii=False)
 
@@ -124,7 +122,7 @@ def erase(
             if dry_run:
                 erasing.preview(pk, actor=actor)
             else:
-                operations.erase(pk, actor=actor, reason=reason)
+                erasing.erase(pk, actor=actor, reason=reason)
         except StateError as refusal:
             outcome.kept.append(str(refusal).replace(process.subject, shown))
         else:
@@ -137,7 +135,7 @@ def erase(
             _erase_beside(email, outcome, dry_run=False)
             # Without the person's name.
             done = {
-                **person_register.entry(
+                **register.entry(
                     email, processes=len(outcome.erased), reason=reason, kept=outcome.kept
                 ),
                 # How much has to be erased later.
@@ -146,7 +144,7 @@ def erase(
             }
             # A run that finds nothing may follow one that was killed before it came here.
             if outcome.erased or outcome.beside or not outcome.kept:
-                record_act(person_register.ERASED, done, actor=actor)
+                record_act(register.ERASED, done, actor=actor)
     except StateError as refusal:
         outcome.beside.clear()
         outcome.kept.append(str(refusal))

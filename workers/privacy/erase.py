@@ -9,9 +9,10 @@ from django.db import ProgrammingError, transaction
 from django.db.models import Model
 
 from workers.definitions import registry
-from workers.definitions.personal_rows import personal_rows
 from workers.exceptions import NOT_PERMITTED, StateError, UnknownWorkflow, first_line, sqlstate
 from workers.models import Alert, Journal, Process, Sink, Step, UndoRequest
+from workers.privacy.personal_rows import personal_rows
+from workers.rules.approved_acts import Act
 from workers.rules.masks import Eraser
 from workers.rules.refusals import refused
 from workers.rules.transitions import LockedProcess
@@ -19,7 +20,7 @@ from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.states import FINAL_PROCESS_STATES
 from workers.store.locked import load
-from workers.store.operate import steering, two_persons
+from workers.store.operate import steering, two_persons, undo_requests
 
 #: Where the values of an input may come up again: in answers, faults, reasons and comments.
 _PARTS: tuple[tuple[type[Model], tuple[str, ...]], ...] = (
@@ -151,3 +152,15 @@ def _erased(eraser: Eraser, name: str, value: Any) -> Any:
         return eraser.text(value)
     # A result's paths may be those of the input; the rest are records.
     return eraser.value(value) if name == "result" else eraser.record(value)
+
+
+def _on_approval(locked: LockedProcess, act: Act, actor: str, reason: str) -> list[str]:
+    paths = plan(locked)
+    with refused_where_forbidden():
+        carry_out(locked, actor, reason)
+    return paths
+
+
+undo_requests.STORE_VERBS["erase"] = undo_requests.StoreVerb(
+    lambda locked, act: plan(locked), _on_approval
+)

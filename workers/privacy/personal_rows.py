@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from workers.definitions import discovery
-from workers.runtime import mail_addresses
+from workers.privacy import mail_addresses
 
 
 class PersonalRows:
