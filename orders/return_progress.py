@@ -1,13 +1,14 @@
 """Returns for people: the newest on the buyer's page, all of them on the operators' page."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.utils.translation import gettext as _
 
 from orders.models import Order, Return
 from orders.money import amount_text, money_of
 from workers.client import progress
-from workers.desk.admin.panel import Panel
 from workers.desk.operate.attention import somebody_knows
 from workers.models import Process
 from workers.states import ProcessState, StepState
@@ -22,11 +23,8 @@ class ReturnLine:
 
     @property
     def facts(self) -> dict[str, object]:
-        return {
-            "process": self.process.pk,
-            "state": str(self.process.state),
-            "headline": self.headline,
-        }
+        process = self.process
+        return {"process": process.pk, "state": str(process.state), "headline": self.headline}
 
 
 def for_buyer(order: Order) -> str:
@@ -60,10 +58,10 @@ def _open(newest: Return) -> str:
     return _("Your return is accepted: we put your items back and refund your payment.")
 
 
-def lines(order: Order, panel: Panel) -> list[ReturnLine]:
-    """List the returns of an order, newest first, masked like the order."""
+def lines(order: Order, now: datetime, hide: Callable[[str], str]) -> list[ReturnLine]:
+    """List the returns of an order, newest first; ``hide`` masks a text like the order's."""
     rows = order.returns.select_related("process").prefetch_related("process__steps")
     return [
-        ReturnLine(row.process, panel.mask.text(progress.of(row.process, panel.now).headline))
+        ReturnLine(row.process, hide(progress.of(row.process, now).headline))
         for row in rows.order_by("-pk")
     ]

@@ -10,6 +10,8 @@ from celery.signals import worker_ready
 from workers.celery import install
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sasproject.settings")
+# Celery's own run of the system checks would load every page, and ignore their errors.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 app = Celery("sasproject")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -21,6 +23,5 @@ app.autodiscover_tasks()
 def _say_ready(sender: Any, **kwargs: object) -> None:
     """Log readiness once at SAS_LOG_LEVEL: Celery's own default level would suppress it."""
     queues = sorted(queue.name for queue in sender.task_consumer.queues)
-    logging.getLogger("sasproject.ready").info(
-        "worker_ready", extra={"worker": sender.hostname, "queues": queues}
-    )
+    extra = {"worker": sender.hostname, "queues": queues}
+    logging.getLogger("sasproject.ready").info("worker_ready", extra=extra)

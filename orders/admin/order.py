@@ -174,16 +174,17 @@ class OrderAdmin(
 
     def page_context(self, request: HttpRequest, row: Order) -> dict[str, Any]:
         context = super().page_context(request, row)
+        panel = context["panel"]
         return {
             **context,
             "order": row,
             "money": money_of(row),
             "customer": customer_of(row, is_shown=context["is_shown"]),
             "lines": row.lines.order_by("pk"),
-            "returns": return_progress.lines(row, context["panel"])
+            "returns": return_progress.lines(row, panel.now, panel.mask.text)
             if context["row"].has_returns
             else [],
-            "own_offers": resubmitting.offers(request, row, context["panel"].standing),
+            "own_offers": resubmitting.offers(request, row, panel.standing),
         }
 
     def bulk_facts(self, rows: list[Order]) -> list[tuple[str, str]]:

@@ -3,11 +3,12 @@
 import smtplib
 from contextlib import suppress
 from math import inf
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
-from django.template.loader import render_to_string
+from django.template import Engine
 
 from orders import wording
 from workers import Agent, Call, Effect, Permanent, Unavailable, register_agent
@@ -19,6 +20,9 @@ PERMANENT = 500
 MOST_DEFERRALS = 60
 #: A socket that may wait 0 s would not wait at all.
 LEAST_SECONDS = 0.1
+# Django's own engine would load the template tags of all apps, and with them the admin's pages.
+_FOLDER = str(Path(__file__).parents[1] / "templates")
+MAILS = Engine([_FOLDER], libraries={"i18n": "django.templatetags.i18n"}, autoescape=False)
 
 
 @register_agent
@@ -32,7 +36,7 @@ class SendConfirmation(Agent):
         notice = call.payload
         subject, news, following = wording.notice(notice)
         context = {"notice": notice, "news": news, "next": following}
-        body = render_to_string("orders/notice_mail.txt", context)
+        body = MAILS.render_to_string("orders/notice_mail.txt", context)
         buyer = notice["customer"]["email"]
         _mail(EmailMessage(subject, body, from_email=None, to=[buyer]), call)
         return {"mailed": True}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.integration.conftest import only
+from tests.integration.conftest import only, reread
 from workers.models import Process, Step
 from workers.testing import Wire
 
@@ -36,8 +36,7 @@ def test_a_refusal_undoes_the_process(asked: tuple[Process, str], wire: Wire) ->
     fault = {"kind": "refused", "code": "declined", "message": "no"}
     assert post(token, {"fault": fault}).json() == {"outcome": "accepted"}
     wire.run_until_idle()
-    process.refresh_from_db()
-    assert process.state == "compensated"
+    assert reread(process).state == "compensated"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from orders import demo_data
 from orders.models import Order, Product, Reservation
 from orders.sandbox.server import Sandbox
 from tests.chaos import books
-from tests.integration.conftest import flow_rows, sandbox
+from tests.integration.conftest import flow_rows, reread, sandbox
 from tests.integration.test_shop_undo import order, run, switch
 from tests.sandbox.caller import Caller
 from workers.client import answers, operations
@@ -45,8 +45,7 @@ def test_an_order_that_ended_as_it_should_is_explained(
         switch(sandbox, "billing", {"fail_every": 1, "error_status": 422})
     run(wire)
 
-    order.process.refresh_from_db()
-    assert order.process.state == card
+    assert reread(order.process).state == card
     assert unexplained(sandbox) == []
 
 
@@ -139,8 +138,7 @@ def test_what_a_person_did_by_hand_is_in_no_ledger(
     )
     run(wire)
 
-    order.process.refresh_from_db()
-    assert order.process.state == "processed"
+    assert reread(order.process).state == "processed"
     assert unexplained(sandbox) == []
 
 
@@ -155,8 +153,7 @@ def test_an_order_that_came_back_has_its_money_back(
         answers.by_person(back.pk, step, {"approved": True}, actor="operator:ann")
     run(wire)
 
-    back.refresh_from_db()
-    assert back.state == "processed"
+    assert reread(back).state == "processed"
     assert unexplained(sandbox) == []
     Reservation.objects.update(released_at=None)
     Product.objects.update(stock=8)

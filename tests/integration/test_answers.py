@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 
 from tests.alerts import text_of
-from tests.integration.conftest import begin, only, replies_on
+from tests.integration.conftest import begin, only, replies_on, reread
 from tests.toyflow import agents as toy
 from workers.client import callbacks, operations
 from workers.client.submission import submit
@@ -134,8 +134,7 @@ def test_a_callback_takes_a_step_out_of_error(waiting: Process, wire: Wire) -> N
     assert callbacks.complete(tokens[0], {}) == Outcome.ACCEPTED
     wire.run_until_idle()
 
-    waiting.refresh_from_db()
-    assert waiting.state == "processed"
+    assert reread(waiting).state == "processed"
     assert invariants.violations() == []
 
 
@@ -154,8 +153,7 @@ def test_a_refusal_by_callback_undoes_the_process(waiting: Process, wire: Wire) 
     assert callbacks.fail(tokens[0], Refused("declined", "card declined")) == Outcome.ACCEPTED
     wire.run_until_idle()
 
-    waiting.refresh_from_db()
-    assert waiting.state == "compensated"
+    assert reread(waiting).state == "compensated"
     assert [name for name, _ in toy.undone] == ["undo_first"]
     assert Alert.objects.count() == 0
     assert invariants.violations() == []
@@ -165,16 +163,14 @@ def test_a_permanent_callback_stops_the_process(waiting: Process, wire: Wire) ->
     callbacks.fail(tokens[0], Permanent("gone", "no such account"))
     wire.run_until_idle()
 
-    waiting.refresh_from_db()
-    assert waiting.state == "error"
+    assert reread(waiting).state == "error"
 
 
 def test_cancelling_does_not_wait_for_a_callback(waiting: Process, wire: Wire) -> None:
     operations.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
     wire.run_until_idle()
 
-    waiting.refresh_from_db()
-    assert waiting.state == "cancelled"
+    assert reread(waiting).state == "cancelled"
     assert [name for name, _ in toy.undone] == ["unask", "undo_first"]
     assert callbacks.fail(tokens[0], Refused("no", "no")) == Outcome.REPEATED
     assert invariants.violations() == []
@@ -192,8 +188,7 @@ def test_a_success_after_its_undo_is_undone_once_more(waiting: Process, wire: Wi
     for _ in range(2):
         wire.run_until_idle()
 
-    waiting.refresh_from_db()
-    assert waiting.state == "cancelled"
+    assert reread(waiting).state == "cancelled"
     asked = [key for name, key in toy.undone if name == "unask"]
     assert (len(asked), len(set(asked))) == (2, 1)
     kept = Journal.objects.get(process=waiting, event="late_success")
@@ -218,8 +213,7 @@ def test_an_undo_that_failed_and_is_asked_again_has_its_attempts_back(
     pass_time(60)
     wire.run_until_idle()
     assert "failed" in events(waiting, "unask")
-    waiting.refresh_from_db()
-    assert waiting.state == "cancelled"
+    assert reread(waiting).state == "cancelled"
 
     callbacks.complete(tokens[0], {"charge": "ch_late"})
 
@@ -288,8 +282,7 @@ def test_a_fault_that_comes_twice_is_not_the_next_agents(wire: Wire) -> None:
     callbacks.complete(tokens[1], {})
     operations.undo(process.pk, outcome="cancelled", actor="ann", reason="")
     wire.run_until_idle()
-    process.refresh_from_db()
-    assert process.state == "cancelled"
+    assert reread(process).state == "cancelled"
     assert toy.calls["toy.other_undoer"] == [f"{ship.idempotency_key}:undo"]
 
 
@@ -365,8 +358,7 @@ def test_an_early_refusal_is_kept_too(wire: Wire) -> None:
     callbacks.fail_step(process.pk, "arrives", Refused("no", "sent back"), actor="door")
     wire.run_until_idle()
 
-    process.refresh_from_db()
-    assert process.state == "compensated"
+    assert reread(process).state == "compensated"
 
 
 def test_a_transient_callback_counts_as_a_failure_of_the_attempt(waiting: Process) -> None:
@@ -413,6 +405,5 @@ def test_a_deferral_on_the_way_back_is_not_waited_for(wire: Wire) -> None:
     operations.undo(process.pk, outcome="cancelled", actor="ann", reason="no")
     wire.run_until_idle()
 
-    process.refresh_from_db()
-    assert process.state == "cancelled"
+    assert reread(process).state == "cancelled"
     assert invariants.violations() == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.integration.conftest import begin, only, rows
+from tests.integration.conftest import begin, only, reread, rows
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import refuse
 from workers import scheduler
@@ -50,14 +50,12 @@ class TestBeginningAgain:
         stopped.refresh_from_db()
         # The other branch's failure still needs somebody: decided at the next look.
         wire.run_until_idle()
-        stopped.refresh_from_db()
-        assert stopped.state == "error"
+        assert reread(stopped).state == "error"
         assert [name for name, _ in toy.undone] == ["undo_right"]
         assert len(toy.calls["toy.alpha"]) == 1
         operations.resubmit(stopped.pk, actor="ann", reason="")
         wire.run_until_idle()
-        stopped.refresh_from_db()
-        assert stopped.state == "processed"
+        assert reread(stopped).state == "processed"
         assert invariants.violations() == []
 
     def test_it_can_begin_again_twice_and_then_be_undone(
@@ -70,8 +68,7 @@ class TestBeginningAgain:
         operations.undo(stopped.pk, outcome="cancelled", actor="ann", reason="enough")
         wire.run_until_idle()
 
-        stopped.refresh_from_db()
-        assert stopped.state == "cancelled"
+        assert reread(stopped).state == "cancelled"
         undone = [name for name, _ in toy.undone if name.startswith("undo_top")]
         assert undone == ["undo_top", "undo_top_2", "undo_top_3"]
         assert len({key for _, key in toy.undone}) == len(toy.undone)
@@ -92,8 +89,7 @@ class TestBeginningAgain:
         for _ in range(3):
             wire.run_until_idle()
 
-        process.refresh_from_db()
-        assert process.state == "error"
+        assert reread(process).state == "error"
         assert Alert.objects.filter(process=process, code="process_error").count() == 1
         assert invariants.violations() == []
 
@@ -105,8 +101,7 @@ class TestBeginningAgain:
         for _ in range(3):
             wire.run_until_idle()
 
-        stopped.refresh_from_db()
-        assert stopped.state == "error"
+        assert reread(stopped).state == "error"
         assert Alert.objects.filter(acknowledged_at=None).count() == 1
 
     def test_an_early_answer_of_the_former_use_is_forgotten(self, wire: Wire) -> None:
@@ -152,8 +147,7 @@ class TestBeginningAgain:
         pass_time(20)
         wire.run_until_idle()
 
-        stopped.refresh_from_db()
-        assert stopped.state == "processed"
+        assert reread(stopped).state == "processed"
         assert invariants.violations() == []
 
     def test_a_stuck_undo_stops_it_and_a_resubmission_carries_on(
@@ -162,12 +156,10 @@ class TestBeginningAgain:
         toy.script["toy.undoer"] = refuse
         operations.begin_again(stopped.pk, "top", actor="ann", reason="")
         wire.run_until_idle()
-        stopped.refresh_from_db()
-        assert stopped.state == "error"
+        assert reread(stopped).state == "error"
         toy.script.clear()
         operations.resubmit(stopped.pk, actor="ann", reason="")
         wire.run_until_idle()
 
-        stopped.refresh_from_db()
-        assert stopped.state == "processed"
+        assert reread(stopped).state == "processed"
         assert invariants.violations() == []

@@ -3,7 +3,7 @@
 import pytest
 from django.core.management import call_command
 
-from tests.integration.conftest import NOW, claim, only
+from tests.integration.conftest import NOW, claim, only, reread
 from tests.integration.test_guards import DEFERRAL
 from tests.integration.test_store_settling import a_result
 from tests.toyflow import agents as toy
@@ -67,8 +67,7 @@ def test_an_answer_makes_room_at_once(wire: Wire, deferring: list[Process]) -> N
     scheduler.advance()
     wire.run_until_idle()
 
-    answered.refresh_from_db()
-    assert answered.state == "processed"
+    assert reread(answered).state == "processed"
     assert waiting() == 2
     assert len(toy.calls["toy.alpha"]) == 1
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.integration.conftest import begin, only, start_and_lose
+from tests.integration.conftest import begin, only, reread, start_and_lose
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import be_away, fail
 from workers import scheduler
@@ -74,8 +74,7 @@ class TestEffects:
     def test_a_key_the_service_has_forgotten_is_not_used_again(self, wire: Wire) -> None:
         process = lost_for_an_hour("toy_forgetful", wire)
 
-        process.refresh_from_db()
-        assert process.state == "error"
+        assert reread(process).state == "error"
         assert only(process, "pay").fault["code"] == "key_expired"
         assert len(toy.calls["toy.forgetful"]) == 1
         assert invariants.violations() == []
@@ -92,8 +91,7 @@ class TestEffects:
     def test_waiting_does_not_bring_a_forgotten_key_back(self, wire: Wire) -> None:
         process = lost_for_an_hour("toy_waits_in_vain", wire)
 
-        process.refresh_from_db()
-        assert process.state == "error"
+        assert reread(process).state == "error"
         assert Alert.objects.get().code == "process_error"
 
     def test_an_undo_does_not_use_a_forgotten_key_either(self, wire: Wire) -> None:
@@ -130,8 +128,7 @@ class TestEffects:
 
         operations.resubmit(process.pk, actor="ann", reason="asked them", nothing_happened=True)
         wire.run_until_idle()
-        process.refresh_from_db()
-        assert process.state == "processed"
+        assert reread(process).state == "processed"
         assert len(toy.calls["toy.forgetful"]) == 2
 
     def test_what_changes_nothing_outside_is_never_in_doubt(self, wire: Wire) -> None:

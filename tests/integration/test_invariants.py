@@ -15,7 +15,7 @@ from django.utils import timezone
 from orders import invariants as shop
 from orders.models import Order, Product, Reservation
 from orders.submission import Customer, Line, place_order
-from tests.integration.conftest import begin
+from tests.integration.conftest import begin, reread
 from tests.toyflow import agents as toy
 from workers.client.submission import submit
 from workers.definitions.agent import Call
@@ -49,8 +49,7 @@ def lively(wire: Wire) -> Process:
     submit("toy_line", subject="Claimed", input={})
     begin(wire)
     submit("toy_line", subject="Fresh", input={})
-    healed.refresh_from_db()
-    assert healed.state == "processed"
+    assert reread(healed).state == "processed"
     return healed
 
 

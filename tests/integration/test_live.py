@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from tests.integration.conftest import NOW, claim, only
+from tests.integration.conftest import NOW, claim, only, reread
 from tests.integration.test_store_settling import Toy
 from workers import scheduler
 from workers.models import Flow, LiveStep, Step
@@ -283,5 +283,4 @@ def test_an_order_whose_step_cannot_be_found_goes_on_after_a_poll(wire: Wire, to
         assert not find_work.standing_still(100)
         wire.run_until_settled(clock)
 
-    process.refresh_from_db()
-    assert process.state == "processed"
+    assert reread(process).state == "processed"

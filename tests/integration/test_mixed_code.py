@@ -8,7 +8,7 @@ import pytest
 from django.test import override_settings
 from msgspec import structs
 
-from tests.integration.conftest import NOW, begin, only
+from tests.integration.conftest import NOW, begin, only, reread
 from tests.toyflow import agents as toy
 from workers import scheduler
 from workers.agent import shift
@@ -99,8 +99,7 @@ class TestClaims:
         assert wire.of(CALL) == []
         Process.objects.update(version=1)
         wire.run_until_idle()
-        process.refresh_from_db()
-        assert process.state == "processed"
+        assert reread(process).state == "processed"
 
     def test_an_agent_that_is_not_known_is_not_claimed_for(self, wire: Wire) -> None:
         process = submit("toy_line", subject="Toy 1", input={})
@@ -233,8 +232,7 @@ class TestDecisions:
 
         Process.objects.update(version=1)
         wire.run_until_idle()
-        process.refresh_from_db()
-        assert process.state == "processed"
+        assert reread(process).state == "processed"
 
 
 class TestTelling:

@@ -9,7 +9,7 @@ from django.contrib.auth.models import Group
 from django.db import IntegrityError, connection, transaction
 
 from tests.alerts import text_of
-from tests.integration.conftest import NOW
+from tests.integration.conftest import NOW, reread
 from tests.integration.test_store_settling import a_fault, a_result, settle
 from tests.toyflow import agents as toy
 from workers import End, cancel, complete_step, resubmit, scheduler, status, submit
@@ -104,8 +104,7 @@ def test_it_sees_the_end_and_the_reply_in_the_same_transaction(ends: Ends) -> No
         transaction.set_rollback(True)
 
     assert seen == [(True, "processed")]
-    process.refresh_from_db()
-    assert process.state == "processing"
+    assert reread(process).state == "processing"
 
 
 def test_the_journal_and_a_submitter_see_an_end_like_any_other(ends: Ends) -> None:
@@ -230,8 +229,7 @@ def test_where_it_raises_nothing_is_left_of_the_end_and_the_reply_is_kept(
     toy.script["on_end"] = hear
     scheduler.advance(NOW + timedelta(seconds=6))
 
-    process.refresh_from_db()
-    assert process.state == "processed"
+    assert reread(process).state == "processed"
     assert [end.state for end in ends] == ["processed", "processed"]
     assert left() == ["Toy 1 processed 2"]
     assert resolve_ended(NOW + timedelta(seconds=7)) == 1

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import NOW, only, rows
+from tests.integration.conftest import NOW, only, reread, rows
 from tests.toyflow import agents as toy
 from workers.client import operations
 from workers.client.submission import submit
@@ -87,8 +87,7 @@ def test_what_is_done_is_noted_and_stays_done(halfway: Process, state: str) -> N
         "in_doubt": ["right", "bottom"],
         "may_be_undone": ["top", "left"],
     }
-    halfway.refresh_from_db()
-    assert halfway.state == state
+    assert reread(halfway).state == state
     assert not Alert.objects.exists()
 
 
@@ -111,8 +110,7 @@ def test_a_process_that_ends_on_it_tells_an_operator(halfway: Process, wire: Wir
     restore(halfway)
     wire.run_until_idle()
 
-    halfway.refresh_from_db()
-    assert halfway.state == "processed"
+    assert reread(halfway).state == "processed"
     # Done once, and not again because of the restore.
     assert (toy.calls["toy.alpha"], toy.calls["toy.beta"]) == ([], [])
     alert = Alert.objects.get(code="ended_in_doubt")
@@ -129,8 +127,7 @@ def test_a_process_that_is_undone_after_it_asks_its_undo_and_tells_nobody(
     operations.undo(halfway.pk, outcome="cancelled", actor="ann", reason="")
     wire.run_until_idle()
 
-    halfway.refresh_from_db()
-    assert halfway.state == "cancelled"
+    assert reread(halfway).state == "cancelled"
     undone = [call for call in toy.undone if call[0] in ("undo_left", "undo_top")]
     assert undone == [("undo_left", keys[0]), ("undo_top", keys[1])]
     assert toy.calls["toy.undoer"][-1] == f"{keys[1]}:undo"
@@ -142,8 +139,7 @@ def test_what_is_done_anew_after_it_is_perhaps_undone(halfway: Process, wire: Wi
     operations.begin_again(halfway.pk, "top", actor="ann", reason="")
     wire.run_until_idle()
 
-    halfway.refresh_from_db()
-    assert halfway.state == "processed"
+    assert reread(halfway).state == "processed"
     found = [only(halfway, name) for name in ("top", "left")]
     assert [step.idempotency_key[-2:] for step in found] == [":2", ":2"]
     assert [step.fault and step.fault["code"] for step in found] == ["may_be_undone"] * 2
@@ -170,8 +166,7 @@ def test_what_stays_while_another_step_begins_again_is_noted(halfway: Process, w
     assert noted(halfway)["may_be_undone"] == ["top"]
 
     wire.run_until_idle()
-    halfway.refresh_from_db()
-    assert halfway.state == "processed"
+    assert reread(halfway).state == "processed"
     assert Alert.objects.get(code="ended_in_doubt").params["steps"] == "top, left, right, bottom"
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from tests.integration.conftest import begin, only, rows
+from tests.integration.conftest import begin, only, reread, rows
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import refuse
 from workers import scheduler
@@ -185,7 +185,6 @@ def test_a_required_step_that_fails_again_is_an_operators(wire: Wire) -> None:
     operations.redo(process.pk, "one", **ANN)
     wire.run_until_idle()
 
-    process.refresh_from_db()
-    assert process.state == "error"
+    assert reread(process).state == "error"
     with pytest.raises(StateError, match="past its point of no return"):
         operations.undo(process.pk, outcome="cancelled", **ANN)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import begin, claim, only
+from tests.integration.conftest import begin, claim, only, reread
 from tests.toyflow import agents as toy
 from workers.client import operations
 from workers.client.submission import submit
@@ -32,8 +32,7 @@ def test_a_call_made_after_the_restored_time_is_repeated_with_the_same_key(wire:
     assert restore(process) == 2
     wire.run_until_idle()
 
-    process.refresh_from_db()
-    assert process.state == "processed"
+    assert reread(process).state == "processed"
     assert [toy.calls["toy.alpha"], toy.calls["toy.beta"]] == [[keys[0]], [keys[1]]]
     assert invariants.violations() == []
 
@@ -57,8 +56,7 @@ def test_what_must_not_be_repeated_goes_to_an_operator(wire: Wire) -> None:
     wire.run_until_idle()
     wire.run_until_idle()
 
-    process.refresh_from_db()
-    assert process.state == "error"
+    assert reread(process).state == "error"
     assert only(process, "tell").fault["code"] == "outcome_unknown"
     assert toy.calls["toy.alpha"] == []
     assert Alert.objects.get().code == "process_error"
@@ -91,8 +89,7 @@ def test_cancelling_undoes_what_may_have_happened(wire: Wire) -> None:
     operations.undo(process.pk, outcome="cancelled", actor="ann", reason="")
     wire.run_until_idle()
 
-    process.refresh_from_db()
-    assert process.state == "cancelled"
+    assert reread(process).state == "cancelled"
     assert {name for name, _ in toy.undone} == {
         "undo_top",
         "undo_left",
@@ -125,8 +122,7 @@ def test_what_was_on_its_way_back_is_undone_once(wire: Wire) -> None:
     restore(process)
     wire.run_until_idle()
 
-    process.refresh_from_db()
-    assert process.state == "cancelled"
+    assert reread(process).state == "cancelled"
     assert [name for name, _ in toy.undone] == ["undo_top"]
     assert invariants.violations() == []
 
@@ -139,8 +135,7 @@ def test_a_filed_reply_is_what_happened(wire: Wire) -> None:
     assert restore(process) == 0
     wire.run_until_idle()
 
-    process.refresh_from_db()
-    assert process.state == "processed"
+    assert reread(process).state == "processed"
     assert len(toy.calls["toy.writer"]) == 1
 
 

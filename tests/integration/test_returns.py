@@ -10,7 +10,7 @@ from orders.models import Order, Product
 from orders.returning import ReturnRefused, accept_return
 from orders.sandbox.server import Sandbox
 from orders.submission import Customer, Line, place_order
-from tests.integration.conftest import only
+from tests.integration.conftest import only, reread
 from workers import supervisor
 from workers.client import answers, callbacks, operations
 from workers.exceptions import Refused, StateError
@@ -58,8 +58,7 @@ def test_what_came_back_is_in_stock_and_paid_back_once(
     assert Product.objects.get().stock == 8
     answer(process, wire)
 
-    process.refresh_from_db()
-    assert process.state == "processed"
+    assert reread(process).state == "processed"
     assert Product.objects.get().stock == 10
     ledgers = Ledgers.read(sandbox.url)
     assert [e["operation"] for e in ledgers.effects["payment"]] == ["charge", "refund"]
@@ -83,8 +82,7 @@ def test_what_a_return_gave_back_an_undo_does_not_give_back_again(
     operations.undo(order.process_id, outcome="cancelled", actor="ann", reason="")
     wire.run_until_idle()
 
-    order.process.refresh_from_db()
-    assert order.process.state == "cancelled"
+    assert reread(order.process).state == "cancelled"
     assert only(order.process, "refund_payment").result == only(process, "refund").result
     assert [(effect["operation"], effect["key"]) for effect in effects(sandbox)] == [
         ("charge", charge.idempotency_key),
@@ -104,8 +102,7 @@ def test_a_return_is_refunded_after_the_service_has_forgotten_our_key(
     wire.run_until_idle()
     answer(process, wire)
 
-    process.refresh_from_db()
-    assert process.state == "processed"
+    assert reread(process).state == "processed"
     assert [e["operation"] for e in Ledgers.read(sandbox.url).effects["payment"]] == [
         "charge",
         "refund",
@@ -128,8 +125,7 @@ def test_a_parcel_that_never_comes_ends_the_return(
     supervisor.sweep()
     wire.run_until_idle()
 
-    process.refresh_from_db()
-    assert process.state == "compensated"
+    assert reread(process).state == "compensated"
     assert len(Ledgers.read(sandbox.url).effects["payment"]) == 1
 
 
@@ -143,8 +139,7 @@ def test_what_cannot_be_sold_again_is_not_paid_back(
     callbacks.fail_step(process.pk, "inspect", Refused("damaged", "broken"), actor="ann")
     wire.run_until_idle()
 
-    process.refresh_from_db()
-    assert process.state == "compensated"
+    assert reread(process).state == "compensated"
     assert len(Ledgers.read(sandbox.url).effects["payment"]) == 1
     assert shop_violations(Ledgers.read(sandbox.url)) == []
 
@@ -168,8 +163,7 @@ def test_a_return_that_came_to_nothing_can_begin_again(
     again = accept_return(order, actor="ann")
     wire.run_until_idle()
     answer(again, wire)
-    again.refresh_from_db()
-    assert again.state == "processed"
+    assert reread(again).state == "processed"
     assert shop_violations(Ledgers.read(sandbox.url)) == []
 
 
@@ -223,5 +217,4 @@ def test_step_that_gives_back_is_completed_by_hand_and_never_skipped(
 
     operations.complete(process.pk, name, {}, actor="ann", reason="in cash")
     wire.run_until_idle()
-    process.refresh_from_db()
-    assert process.state == "processed"
+    assert reread(process).state == "processed"

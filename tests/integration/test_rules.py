@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import begin, only
+from tests.integration.conftest import begin, only, reread
 from tests.toyflow import agents as toy
 from workers.client import operations
 from workers.client.submission import submit
@@ -31,8 +31,7 @@ class TestConditions:
         process = submit("toy_conditional", subject="Toy 1", input={"maybe": maybe})
         wire.run_until_idle()
 
-        process.refresh_from_db()
-        assert process.state == "processed"
+        assert reread(process).state == "processed"
         assert wire.states(process) == {
             "maybe": "processed" if maybe else "skipped",
             "work": "processed",
@@ -46,8 +45,7 @@ class TestConditions:
 
     def test_a_process_of_which_nothing_is_wanted_is_processed(self, wire: Wire) -> None:
         process = submit("toy_unwanted", subject="Toy 1", input={})
-        process.refresh_from_db()
-        assert process.state == "processed"
+        assert reread(process).state == "processed"
         assert invariants.violations() == []
 
     def test_a_condition_that_cannot_be_read_stops_the_process_with_the_reason(
@@ -69,8 +67,7 @@ class TestConditions:
 
     def test_a_first_condition_that_cannot_be_read_is_told_too(self, wire: Wire) -> None:
         process = submit("toy_conditional", subject="Toy 1", input={})
-        process.refresh_from_db()
-        assert process.state == "error"
+        assert reread(process).state == "error"
         assert only(process, "maybe").fault["code"] == "condition_failed"
         assert invariants.violations() == []
 
@@ -156,8 +153,7 @@ class TestConditions:
         Process.objects.update(version=1)
         forget_duties()
         wire.run_until_idle()
-        process.refresh_from_db()
-        assert process.state == "processed"
+        assert reread(process).state == "processed"
 
 
 class TestDelays:
@@ -187,8 +183,7 @@ class TestDelays:
 
         pass_time(3 * 86_400)
         wire.run_until_idle()
-        process.refresh_from_db()
-        assert process.state == "processed"
+        assert reread(process).state == "processed"
         assert invariants.violations() == []
 
     def test_a_date_in_the_past_delays_nothing(self, wire: Wire) -> None:

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 from django.test import override_settings
 
-from tests.integration.conftest import NOW, only, rows
+from tests.integration.conftest import NOW, only, reread, rows
 from tests.toyflow import agents as toy
 from workers import scheduler
 from workers.agent import call_pool, shift
@@ -73,8 +73,7 @@ def test_a_lone_order_ends_in_the_process_that_was_woken_for_it(wire: Wire) -> N
 
     shift.take("sas.agents")
 
-    process.refresh_from_db()
-    assert process.state == "processed"
+    assert reread(process).state == "processed"
 
 
 def test_claim_and_start_are_one_write(wire: Wire) -> None:
@@ -146,8 +145,7 @@ def test_replies_that_cannot_be_settled_here_are_filed(
 
     assert only(process, "one").reply is not None
     wire.run_until_idle()
-    process.refresh_from_db()
-    assert process.state == "processed"
+    assert reread(process).state == "processed"
 
 
 # Room

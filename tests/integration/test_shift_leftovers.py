@@ -8,6 +8,7 @@ import pytest
 from django.db import OperationalError
 from django.test import override_settings
 from django.utils import timezone
+from kombu import Connection, exceptions
 from msgspec.structs import replace
 
 from tests.integration.conftest import claim, only
@@ -184,3 +185,78 @@ def test_a_shift_whose_claims_fail_leaves_its_work_for_after_the_rest(
 
     assert not wire.of(dispatch.TAKE)
     assert 0.5 < later[0] <= shift.PAUSE_SECONDS
+
+
+def test_a_shift_that_ends_leaves_its_work_to_every_queue_it_serves(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    woken: list[str] = []
+    monkeypatch.setattr(dispatch, "wake_agents_later", woken.append)
+    monkeypatch.setattr(shift.Shift, "_queues", lambda _: ["sas.agents", "sas.other"])
+    one = shift.Shift("sas.agents")
+    one._due = {"toy.alpha"}
+
+    one.work()
+
+    assert woken == ["sas.agents", "sas.other"]
+
+
+def test_a_flagged_process_that_is_held_is_looked_at_again(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[float] = []
+    monkeypatch.setattr(dispatch, "wake_scheduler_after", asked.append)
+    lines(1)
+    Process.objects.update(needs_decision=True)
+    monkeypatch.setattr(load, "lock", lambda *_args, **_options: [])
+
+    scheduler.advance()
+
+    assert len(asked) == 1
+
+
+def test_a_process_closes_for_no_longer_than_the_longest_call(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def leave(_agents: set[str], room: claim_steps.Room) -> list[claim_steps.Claim]:
+        room.lone_seconds = 5000.0
+        return []
+
+    monkeypatch.setattr(scheduler, "take_due", leave)
+    closes = Mock()
+    monkeypatch.setattr(shift.Shift, "_begin_to_close", closes)
+
+    begun()
+
+    closes.assert_called_once_with(shift.MOST_CLOSING_SECONDS)
+
+
+def test_a_look_at_a_silent_broker_is_the_rarer_the_longer_it_takes(
+    wire: Wire, pulse: worker_pulse.Pulse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, clock = shift.Shift("sas.agents"), [monotonic() + 60]
+
+    def say_nothing(*_: Any) -> None:
+        clock[0] += 2.0
+
+    monkeypatch.setattr(shift, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(queue_drain, "take_all", say_nothing)
+
+    one._take_messages()
+
+    assert one._look_at == clock[0] + 8.0
+
+
+def test_a_broker_that_refuses_is_asked_once_more_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("kombu.utils.functional.sleep", slept.append)
+    monkeypatch.setattr(
+        queue_drain.current_app,
+        "connection_for_read",
+        lambda **options: Connection("amqp://guest:guest@127.0.0.1:1//", **options),
+    )
+
+    with pytest.raises(exceptions.OperationalError):
+        queue_drain._Channel().get()
+
+    assert sum(slept) == 0.0

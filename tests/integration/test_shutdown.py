@@ -9,7 +9,7 @@ import pytest
 from celery.utils.nodenames import default_nodename
 from celery.worker import state
 
-from tests.integration.conftest import NOW, begin, claim, only
+from tests.integration.conftest import NOW, begin, claim, only, reread
 from workers.agent import graceful_shutdown
 from workers.celery.hooks import name_run
 from workers.client import operations
@@ -153,8 +153,7 @@ def test_on_the_way_back_a_forward_call_is_given_up_and_undone(wire: Wire) -> No
     assert process.needs_decision
     wire.run_until_idle()
     assert wire.states(process)["undo_top"] == "processed"
-    process.refresh_from_db()
-    assert process.state == "cancelled"
+    assert reread(process).state == "cancelled"
 
 
 def test_an_undo_that_was_cut_off_is_tried_again(wire: Wire) -> None:

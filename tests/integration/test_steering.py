@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import NOW, begin, claim, only, rows
+from tests.integration.conftest import NOW, begin, claim, only, reread, rows
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import refuse
 from workers import scheduler, supervisor
@@ -208,16 +208,14 @@ class TestByHand:
         toy.script["toy.beta"] = refuse
         process = submit("toy_undoable", subject="Toy 1", input={})
         wire.run_until_idle()
-        process.refresh_from_db()
-        assert process.state == "error"
+        assert reread(process).state == "error"
         return process
 
     def test_a_completed_step_lets_the_process_go_on(self, failed: Process, wire: Wire) -> None:
         operations.complete(failed.pk, "left", {"by": "phone"}, actor="ann", reason="phoned")
         wire.run_until_idle()
 
-        failed.refresh_from_db()
-        assert failed.state == "processed"
+        assert reread(failed).state == "processed"
         assert only(failed, "left").result == {"by": "phone"}
         row = Journal.objects.get(process=failed, step__name="left", event="processed")
         assert row.actor == "ann"
@@ -238,8 +236,7 @@ class TestByHand:
         operations.complete(failed.pk, "undo_left", {}, actor="ann", reason="phoned again")
         wire.run_until_idle()
 
-        failed.refresh_from_db()
-        assert failed.state == "compensated"
+        assert reread(failed).state == "compensated"
         assert {name for name, _ in toy.undone} == {"undo_top", "undo_right"}
         assert invariants.violations() == []
 
@@ -256,8 +253,7 @@ class TestByHand:
         operations.skip(failed.pk, "left", actor="ann", reason="not needed")
         wire.run_until_idle()
 
-        failed.refresh_from_db()
-        assert failed.state == "processed"
+        assert reread(failed).state == "processed"
         assert only(failed, "left").state == "skipped"
         assert invariants.violations() == []
 
@@ -291,8 +287,7 @@ class TestByHand:
         toy.script["toy.undoer"] = refuse
         process = submit("toy_undoable", subject="Toy 1", input={})
         wire.run_until_idle()
-        process.refresh_from_db()
-        assert process.state == "error"
+        assert reread(process).state == "error"
         stuck = Step.objects.get(process=process, state="error", undoes__isnull=False)
 
         with pytest.raises(StateError, match="cannot be skipped"):
@@ -301,8 +296,7 @@ class TestByHand:
         operations.complete(process.pk, stuck.name, {}, actor="ann", reason="by phone")
         wire.run_until_idle()
 
-        process.refresh_from_db()
-        assert process.state == "compensated"
+        assert reread(process).state == "compensated"
         assert invariants.violations() == []
 
 
@@ -339,8 +333,7 @@ class TestAsking:
         wire.run_until_idle()
 
         assert wire.states(process)["b2"] == "processed"
-        process.refresh_from_db()
-        assert process.state == "error"
+        assert reread(process).state == "error"
 
     def test_a_step_that_asks_is_resubmitted_while_the_others_run(self, wire: Wire) -> None:
         toy.script["toy.alpha"] = refuse
@@ -356,8 +349,7 @@ class TestAsking:
         operations.resubmit(process.pk, actor="ann", reason="try again")
         wire.run_until_idle()
 
-        process.refresh_from_db()
-        assert process.state == "processed"
+        assert reread(process).state == "processed"
         assert invariants.violations() == []
 
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from orders.models import Order, Product
 from orders.submission import Customer, Line, place_order
 from tests.factories import ProcessFactory, StepFactory
-from tests.integration.conftest import only
+from tests.integration.conftest import only, reread
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import refuse
 from workers.client.submission import submit
@@ -63,8 +63,7 @@ def test_what_stands_in_error_is_dealt_with(
     said = process(action, failed.pk, "--reason", "because", *options)
     wire.run_until_idle()
 
-    failed.refresh_from_db()
-    assert failed.state == state
+    assert reread(failed).state == state
     assert "Toy 1" in said
     reasons = Journal.objects.filter(process=failed, detail__reason="because")
     assert {row.actor.partition(":")[0] for row in reasons} == {"operator"}
@@ -79,8 +78,7 @@ def test_beginning_again_is_shown_first_and_then_done(failed: Process, wire: Wir
 
     process("begin-again", failed.pk, "--step", "top", "--reason", "wrong colour")
     wire.run_until_idle()
-    failed.refresh_from_db()
-    assert failed.state == "processed"
+    assert reread(failed).state == "processed"
 
 
 def test_a_process_is_paused_and_goes_on(wire: Wire) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.test import override_settings
 
-from tests.integration.conftest import NOW, claim, only
+from tests.integration.conftest import NOW, claim, only, reread
 from tests.integration.test_store_settling import a_result, settle
 from workers.client import operations
 from workers.client.submission import submit
@@ -157,8 +157,7 @@ def test_an_expired_optional_unsafe_step_is_skipped_after_its_first_call(toy: To
 
     assert expired == expire_claims.ExpiryResult(reset=0, errors=1)
     assert only(process, "mail").state == "skipped"
-    process.refresh_from_db()
-    assert process.state == "processed"
+    assert reread(process).state == "processed"
     assert list(Alert.objects.values_list("code", flat=True)) == ["step_skipped"]
 
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import Group
 from django.db import connection
 
 from tests.guard.test_query_plans import each_plan_of
-from tests.integration.conftest import only
+from tests.integration.conftest import only, reread
 from tests.receiving.conftest import OTHER, SECRET, answer, defer, event
 from tests.toyflow import agents as toy
 from tests.toyflow import webhooks as provider
@@ -128,8 +128,7 @@ def test_a_refusal_undoes_the_process(waiting: Process, wire: Wire) -> None:
     assert webhooks.take(PAY, event()) == Outcome.ACCEPTED
     wire.run_until_idle()
 
-    waiting.refresh_from_db()
-    assert waiting.state == "compensated"
+    assert reread(waiting).state == "compensated"
 
 
 def test_a_fault_fails_the_step(waiting: Process) -> None:

@@ -12,7 +12,7 @@ from django.test import Client, override_settings
 from django.urls import reverse
 
 from orders.api.problem_types import OF_STATUS
-from tests.integration.conftest import only
+from tests.integration.conftest import only, reread
 from tests.receiving.conftest import SECRET
 from tests.toyflow import webhooks as provider
 from workers.definitions.webhook_provider import Answer
@@ -95,8 +95,7 @@ def test_a_fault_is_as_the_agent_would_have_raised_it(
     assert post(token, {"fault": fault}).json() == {"outcome": "accepted"}
 
     wire.run_until_idle()
-    process.refresh_from_db()
-    assert process.state == state
+    assert reread(process).state == state
     told = only(process, "ask").fault
     assert told is not None
     assert (told["code"], told["message"]) == ("declined", "no")

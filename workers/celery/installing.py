@@ -1,6 +1,5 @@
 """Installing the engine in a project's Celery app."""
 
-import os
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any
@@ -67,8 +66,6 @@ def install(app: Celery) -> None:
         raise RuntimeError(
             "install(app) must come before the Celery app is used. Call it where the app is made."
         )
-    # Celery ignores what they say, and the hooks run those that concern it.
-    os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
     app.amqp_cls = AMQP
     note_installed(app)
     # At once: kombu caches the transports that it resolves.

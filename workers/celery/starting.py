@@ -8,29 +8,22 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from django.core.checks.registry import registry
+from django.core.checks import run_checks
 
 from workers.celery import broker_login
 from workers.celery.queues import declared_otherwise, remedy_of
-from workers.checks import tables
-
-#: The system checks that load pages, which only a web process serves: by their tags, and one of
-#: Django's that has none by its name.
-PAGES = {"admin", "staticfiles", "templates", "urls", "check_middleware"}
+from workers.checks import run_without_pages, tables
 
 
 def problems(role: str) -> Iterable[str]:
     """Yield the errors of the system checks, and why the database cannot be used.
 
-    ``role`` is "web", "worker" or "beat".  Only for Beat is an unavailable database a problem.  The
-    others run no check of pages: they would hold every page's code in memory.
+    ``role`` is "web", "worker" or "beat".  Only for Beat is an unavailable database a problem;
+    checks of pages concern the web alone.
     """
-    for check in registry.get_checks():
-        if role != "web" and not PAGES.isdisjoint((*check.tags, getattr(check, "__name__", ""))):
-            continue
-        for message in check(app_configs=None, databases=None):
-            if message.is_serious() and not message.is_silenced():
-                yield str(message)
+    for message in run_checks() if role == "web" else run_without_pages():
+        if message.is_serious() and not message.is_silenced():
+            yield str(message)
     if problem := tables.problem(waits=role != "beat", is_worker=role == "worker"):
         yield problem
 

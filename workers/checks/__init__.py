@@ -3,7 +3,10 @@
 ``manage.py check`` also looks for orders in flight that need code which is missing.
 """
 
-from django.core.checks import register
+from collections.abc import Iterator
+
+from django.core.checks import CheckMessage, register
+from django.core.checks.registry import registry
 
 from workers.checks.celery import check_celery
 from workers.checks.databases import check_databases
@@ -31,7 +34,12 @@ __all__ = [
     "check_queues",
     "check_session",
     "check_settings",
+    "run_without_pages",
 ]
+
+#: The system checks that load pages and their forms: by their tags, and one of Django's that has
+#: none by its name.
+PAGES = {"admin", "staticfiles", "templates", "urls", "check_middleware"}
 
 for _check in (
     *(check_settings, check_fitting, check_definitions, check_queues, check_in_flight),
@@ -40,3 +48,13 @@ for _check in (
     register(_check)
 for _check in (check_migrations, check_key_retention):
     register(_check, deploy=True)
+
+
+def run_without_pages() -> Iterator[CheckMessage]:
+    """Run the system checks that concern a process without pages.
+
+    The others would have it hold the code of every page in memory.
+    """
+    for check in registry.get_checks():
+        if PAGES.isdisjoint((*check.tags, getattr(check, "__name__", ""))):
+            yield from check(app_configs=None, databases=None)

@@ -38,7 +38,7 @@ class Command(TerminalCommand):
         if action == "show":
             panel = process_report.read(order.process_id, options)
             if as_json:
-                self._print(facts(order, panel, lines(order, panel)))
+                self._print(facts(order, panel, lines(order, panel.now, panel.mask.text)))
             else:
                 self._show(order, panel)
             return
@@ -54,16 +54,13 @@ class Command(TerminalCommand):
 
     def _show(self, order: Order, panel: Panel) -> None:
         names = customer(order, panel)
-        self.stdout.write(
-            f"Order {order.number}  {panel.process.state}  {order.total}  "
-            f"{names['name']} <{names['email']}>"
-        )
+        buyer = f"{names['name']} <{names['email']}>"
+        self.stdout.write(f"Order {order.number}  {panel.process.state}  {order.total}  {buyer}")
         self.stdout.write(panel.headline)
-        for line in lines(order, panel):
+        for line in lines(order, panel.now, panel.mask.text):
             process = line.process
-            self.stdout.write(
-                f"{process.subject} (process {process.pk})  {process.state}  {line.headline}"
-            )
+            about = f"{process.subject} (process {process.pk})"
+            self.stdout.write(f"{about}  {process.state}  {line.headline}")
         self.stdout.write("")
         for text in process_report.lines(panel):
             self.stdout.write(text)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from django.conf import settings
 from django.core import checks
 
+from workers.checks import run_without_pages
 from workers.checks.edited_versions import find_edited
 from workers.checks.in_flight import find_missing
 from workers.definitions.sentences import say as _
@@ -14,8 +15,8 @@ from workers.desk.doctor.registry import Need, probe
 
 @probe("settings", needs=Need.NOTHING)
 def system_checks() -> Iterable[Finding]:
-    """Run Django's checks and ours."""
-    bad = [_finding(message) for message in checks.run_checks() if not message.is_silenced()]
+    """Run Django's checks and ours, but for those of pages: a worker has none."""
+    bad = [_finding(message) for message in run_without_pages() if not message.is_silenced()]
     yield from bad or [ok(_("the system checks find nothing"))]
     if settings.DEBUG:
         yield info(
@@ -30,12 +31,11 @@ def system_checks() -> Iterable[Finding]:
 
 @probe("settings", needs=Need.NOTHING, applies=lambda: not settings.DEBUG, in_rounds=False)
 def deployment_checks() -> Iterable[Finding]:
-    """Run the deployment checks, which concern web processes: a worker has no static files."""
-    others = {str(message) for message in checks.run_checks()}
-    messages = checks.run_checks(include_deployment_checks=True)
+    """Run the checks of a deployment and of pages: a worker has no static files."""
+    others = {str(message) for message in run_without_pages()}
     bad = [
         _finding(message)
-        for message in messages
+        for message in checks.run_checks(include_deployment_checks=True)
         if not message.is_silenced() and str(message) not in others
     ]
     yield from bad or [ok(_("the checks of a deployment find nothing"))]

@@ -29,6 +29,10 @@ from workers.store.operate.two_persons import worth
 from workers.store.settle.carry_on import carry_on
 
 
+def _edited(locked: LockedProcess, act: Act) -> list[str]:
+    return list(edit_input.plan(locked, act.params["changes"]).changed)
+
+
 def _edit(locked: LockedProcess, act: Act, actor: str, reason: str) -> list[str]:
     edit = edit_input.plan(locked, act.params["changes"])
     edit_input.carry_out(locked, edit, actor, reason)
@@ -45,11 +49,7 @@ class StoreVerb:
 
 
 #: By name, beside the ``VERBS``; a module above this one adds its own.
-STORE_VERBS = {
-    "input": StoreVerb(
-        lambda locked, act: list(edit_input.plan(locked, act.params["changes"]).changed), _edit
-    )
-}
+STORE_VERBS = {"input": StoreVerb(_edited, _edit)}
 
 
 @dataclass(frozen=True, slots=True)
