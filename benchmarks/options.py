@@ -63,7 +63,7 @@ def parse(words: Sequence[str]) -> Options:
     parser.add_argument("--json", type=_file, metavar="FILE", help="write all figures there")
     parser.add_argument("--report", type=_folder, metavar="FOLDER", help="write a page there")
     parser.add_argument("--write-docs", type=_readable, metavar="REPORT.json",
-                        help="measure nothing; write the figures into the docs")  # fmt: skip
+                        help="measure nothing; write the figures under proofs")  # fmt: skip
     parser.add_argument("--list", action="store_true", help="list the cases and measure nothing")
     given = parser.parse_args(words)
     if given.list:

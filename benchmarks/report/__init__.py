@@ -2,7 +2,7 @@
 
 - ``table.py`` (rows of text), ``tables.py`` (what is shown), ``slow.py`` (of it, services that take
   seconds), ``text.py`` (the terminal's), ``page.py`` (the
-  page), ``charts.py`` (SVG), ``style.py`` (its looks), ``docs.py`` (the documentation's figures)
+  page), ``charts.py`` (SVG), ``style.py`` (its looks), ``docs.py`` (proofs/figures.md)
 - ``scaling.py`` (what more load would take, calculated)
 """
 

@@ -1,4 +1,4 @@
-"""The documentation's figures: a block between two markers, written from a run's JSON."""
+"""The page of figures: a block between two markers, written from a run's JSON."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from benchmarks.report import scaling
 from benchmarks.report.table import Table
 from benchmarks.report.tables import every
 
-PAGE = ROOT / "docs" / "explanation" / "performance.md"
+PAGE = ROOT / "proofs" / "figures.md"
 BEGIN = "<!-- figures: written by `python -m benchmarks --write-docs` -->"
 END = "<!-- end of figures -->"
 
