@@ -47,9 +47,9 @@ def test_a_share_is_the_value_below_which_it_lies() -> None:
 
 
 def test_steadiness_compares_the_halves() -> None:
-    assert _steadiness([(0, 0), (1, 1), (5, 50), (9, 100)], 100) == 1.0
-    assert _steadiness([(0, 0), (1, 1), (5, 50), (13, 100)], 100) == 0.5
-    assert _steadiness([(0, 0)], 100) is None
+    assert _steadiness([(0, 0), (1, 1), (5, 50), (9, 100)]) == 1.0
+    assert _steadiness([(0, 0), (1, 1), (5, 50), (13, 100)]) == 0.5
+    assert _steadiness([(0, 0)]) is None
 
 
 def test_a_silence_is_the_longest_time_between_two_effects() -> None:

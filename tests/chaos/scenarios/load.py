@@ -25,13 +25,16 @@ def n12(stage: Stage) -> list[Bound]:
     return [
         Bound("attempts that waiting used up", _failures(outcome.events), 0),
         Bound("second half of the orders, compared with the speed of the first",
-              _steadiness(done, count), 0.5, "", is_floor=True),
+              _steadiness(done), 0.5, "", is_floor=True),
     ]  # fmt: skip
 
 
-def _steadiness(done: list[tuple[float, int]], count: int) -> float | None:
-    """Return the second half's speed as a share of the first half's."""
-    half = next((at for at, n in done if n >= count / 2), None)
+def _steadiness(done: list[tuple[float, int]]) -> float | None:
+    """Return the second half's speed as a share of the first half's.
+
+    The halves are those of all that ended: beside each order there are processes that mail.
+    """
+    half = next((at for at, n in done if n >= done[-1][1] / 2), None)
     begin = next((at for at, n in done if n > 0), None)
     if half is None or begin is None or half <= begin or done[-1][0] <= half:
         return None
