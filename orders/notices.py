@@ -6,8 +6,6 @@ an order is on its way is told by its own last step, with the same agent and the
 
 from typing import Any
 
-from django.conf import settings
-
 from orders import owed, wording
 from orders.models import Order, Return
 from orders.money import Money, money_of
@@ -40,8 +38,7 @@ def tell(order: Order, turn: str, money: Money | None = None, reason: str = "") 
             "reason": reason,
             "money": money.text if money else "",
             "is_open": bool(money and (money.owed or money.is_doubtful)),
-            # Never from a request, whose Host header can be forged.
-            "link": f"{settings.SHOP_URL.rstrip('/')}{order.get_absolute_url()}",
+            "link": order.link,
         },
         actor="shop",
     )

@@ -4,6 +4,7 @@ import secrets
 import uuid
 from decimal import Decimal
 
+from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.urls import reverse
@@ -79,6 +80,11 @@ class Order(models.Model):
     def get_absolute_url(self) -> str:
         # By the shop's own addresses: the site's would load the admin into workers that mail it.
         return reverse("order", "orders.urls", [self.secret])
+
+    @property
+    def link(self) -> str:
+        """The address for mails: not from a request, whose Host header can be forged."""
+        return settings.SHOP_URL.rstrip("/") + self.get_absolute_url()
 
 
 class OrderLine(models.Model):

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 from axes.helpers import get_client_ip_address
-from django.conf import settings
 from django.contrib import messages
 from django.core.mail import send_mail
 from django.http import HttpRequest, HttpResponse
@@ -98,13 +97,7 @@ class _OrdersMail:
             return
         with translation.override(self.language):
             entries = [
-                (
-                    order,
-                    wording.process_state(order.process.state),
-                    # Never from the request, whose Host header can be forged.
-                    f"{settings.SHOP_URL.rstrip('/')}{order.get_absolute_url()}",
-                )
-                for order in orders
+                (order, wording.process_state(order.process.state), order.link) for order in orders
             ]
             body = render_to_string("orders/my_orders_mail.txt", {"entries": entries})
             send_mail(_("Your orders"), body, None, [self.email])

@@ -403,9 +403,9 @@ MUTANTS = (
     ),
     Mutant(
         "links in mails are the shop's",
-        "orders/views/my_orders.py",
-        "settings.SHOP_URL.rstrip('/')",
-        "''",
+        "orders/models/order.py",
+        'settings.SHOP_URL.rstrip("/")',
+        '""',
         "Whoever asks says where the links in a customer's mail lead.",
         (
             "tests/shop/test_my_orders.py::test_links_in_mails_lead_to_the_shop_wherever_it_was_asked",

@@ -4,7 +4,7 @@ Modules that need the models are imported inside the hooks: Django is set up by 
 """
 
 import logging
-from typing import Any
+from typing import Any, Literal
 
 import click
 from celery import platforms
@@ -37,7 +37,7 @@ def refuse_beat(**kwargs: object) -> None:
         _refuse("beat")
 
 
-def _refuse(role: str) -> None:
+def _refuse(role: Literal["worker", "beat"]) -> None:
     from workers.celery import starting
 
     if problems := list(starting.problems(role)):

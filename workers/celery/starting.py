@@ -6,7 +6,7 @@ wait for the database: it reads its schedule from there first.
 
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from django.core.checks import run_checks
 
@@ -15,11 +15,10 @@ from workers.celery.queues import declared_otherwise, remedy_of
 from workers.checks import run_without_pages, tables
 
 
-def problems(role: str) -> Iterable[str]:
+def problems(role: Literal["web", "worker", "beat"]) -> Iterable[str]:
     """Yield the errors of the system checks, and why the database cannot be used.
 
-    ``role`` is "web", "worker" or "beat".  Only for Beat is an unavailable database a problem;
-    checks of pages concern the web alone.
+    Only for Beat is an unavailable database a problem; checks of pages concern the web alone.
     """
     for message in run_checks() if role == "web" else run_without_pages():
         if message.is_serious() and not message.is_silenced():

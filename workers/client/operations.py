@@ -44,13 +44,13 @@ def resubmit(process_id: int, *, nothing_happened: bool = False, **by: Unpack[By
     ``nothing_happened`` confirms that calls of unknown outcome had no effect; without it, a process
     with such a call is refused.
     """
-    doubtful: list[str] = []
 
-    def act(locked: LockedProcess, actor: str, reason: str) -> list[str]:
-        doubtful[:] = operator_commands.doubtful(locked)
-        return operator_commands.resubmit(locked, actor, reason, nothing_happened=nothing_happened)
+    def act(locked: LockedProcess, actor: str, reason: str) -> tuple[list[str], list[str]]:
+        doubtful = operator_commands.doubtful(locked)
+        steps = operator_commands.resubmit(locked, actor, reason, nothing_happened=nothing_happened)
+        return steps, doubtful
 
-    return steering.move(process_id, act, moves=lambda _: doubtful, **by)
+    return steering.move(process_id, act, moves=lambda outcome: outcome[1], **by)[0]
 
 
 @_waking

@@ -18,7 +18,7 @@ TAKEN = frozenset({Outcome.ACCEPTED, Outcome.KEPT})
 class Act:
     """An act that one person asks another to approve."""
 
-    #: A name in ``VERBS``; or ``input``, which the store carries out.
+    #: A name in ``VERBS``, or in the store's ``STORE_VERBS``.
     verb: str
     #: The step to act on; empty: the whole process.
     step: str = ""
