@@ -1,6 +1,6 @@
-"""The count of lines of code, which `make lint` holds against ceilings."""
+"""The counts of lines of code and of words, which `make lint` holds against ceilings."""
 
-from tests.sizes import lines_of_code
+from tests.sizes import DOCS_WORDS, lines_of_code, words_of_docs
 
 SOURCE = '''"""A docstring
 of two lines."""
@@ -24,3 +24,7 @@ def test_code_is_counted_without_blanks_comments_and_docstrings() -> None:
     assert lines_of_code(SOURCE) == 7
     assert lines_of_code('"""Nothing else."""\n') == 0
     assert lines_of_code("") == 0
+
+
+def test_docs_have_no_more_words_than_their_ceiling() -> None:
+    assert 0 < words_of_docs() <= DOCS_WORDS
