@@ -14,8 +14,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from tests.mutants import page, running
-from tests.mutants.every import MUTANTS
-from tests.mutants.mutant import POSTGRESQL, Mutant
+from tests.mutants.mutant import MUTANTS, POSTGRESQL, Mutant
 from tests.mutants.running import Outcome
 from tests.services import POSTGRES, answers
 
@@ -42,7 +41,7 @@ def main(words: Sequence[str]) -> int:
         spurious = _red_anyway(outcomes, copies[0])
     survivors = [one for one in outcomes if not one.red]
     for one in survivors:
-        print(f"\nNobody noticed: {one.mutant.guard} ({one.mutant.path})\n{one.said}")
+        print(f"\nNobody noticed: {one.mutant.guard} ({one.mutant.file})\n{one.said}")
     for said in spurious:
         print(f"\nRed with every guard in place:\n{said}")
     print(f"{len(outcomes) - len(survivors)} of {len(outcomes)} guards found missing")

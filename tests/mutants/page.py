@@ -29,7 +29,7 @@ Last run: {date}, {count} guards, {count} found missing.
 def text(outcomes: Sequence[Outcome], on: date) -> str:
     """Return the page."""
     rows = [
-        f"| {one.mutant.guard} | `{one.mutant.path}` | {one.mutant.prevents} |"
+        f"| {one.mutant.guard} | `{one.mutant.file}` | {one.mutant.prevents} |"
         f" {_test(one.red[0])} | {one.mutant.on} |"
         for one in outcomes
     ]

@@ -41,7 +41,7 @@ def run(mutant: Mutant, copy: Path, name: str) -> Outcome:
 
     ``name`` tells databases of copies apart that are in use at once.
     """
-    path = copy / mutant.path
+    path = copy / mutant.file
     before = path.read_text()
     path.write_text(mutant.applied(before))
     try:

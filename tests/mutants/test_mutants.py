@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants import page, running
-from tests.mutants.every import MUTANTS
-from tests.mutants.mutant import ROOT, Mutant
+from tests.mutants.mutant import MUTANTS, ROOT, Mutant
 from tests.mutants.running import Outcome
 
 
@@ -17,7 +16,7 @@ def test_each_guard_has_a_name_of_its_own() -> None:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.guard)
 def test_a_mutant_applies(mutant: Mutant) -> None:
-    assert mutant.count() == 1, f"{mutant.path}: give the text that is there now"
+    assert mutant.count() == 1, f"{mutant.file}: give the text that is there now"
     assert mutant.old != mutant.new
 
 
