@@ -39,7 +39,7 @@ PARTS = (
     Part("tests", "tests", lines=71_192, files=703),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 118_501
+DOCS_WORDS = 107_145
 
 
 def lines_of_code(source: str) -> int:
