@@ -36,10 +36,10 @@ PARTS = (
     Part("test kit", "workers/testing", lines=1_137, files=13),
     Part("shop", "orders", lines=9_016, files=135),
     Part("wiring", "sasproject", lines=3_652, files=71),
-    Part("tests", "tests", lines=71_192, files=703),
+    Part("tests", "tests", lines=71_043, files=703),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 107_145
+DOCS_WORDS = 97004
 
 
 def lines_of_code(source: str) -> int:
