@@ -30,13 +30,13 @@ class Part:
 
 #: Ceilings: lower one when its part has shrunk, and say in the commit why one is raised.
 PARTS = (
-    Part("engine", "workers", ("workers/desk", "workers/privacy", "workers/testing"), 18_087, 247),
+    Part("engine", "workers", ("workers/desk", "workers/privacy", "workers/testing"), 17_787, 244),
     Part("privacy", "workers/privacy", lines=375, files=5),
-    Part("desk", "workers/desk", lines=16_851, files=203),
+    Part("desk", "workers/desk", lines=17_212, files=206),
     Part("test kit", "workers/testing", lines=1_137, files=13),
     Part("shop", "orders", lines=9_016, files=135),
     Part("wiring", "sasproject", lines=3_652, files=71),
-    Part("tests", "tests", lines=71_043, files=703),
+    Part("tests", "tests", lines=70_984, files=701),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
 DOCS_WORDS = 97004

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
-from workers.client import explain
+from workers.client import explaining
+from workers.client.explaining import Codes
+from workers.desk.texts import explain
+from workers.desk.texts.wait_reasons import obstacle
 from workers.models import Process, Step
 from workers.rules.breaker import Breaker
 from workers.rules.rate_limit import Bucket
-from workers.rules.wait_reasons import AgentFlow, Duty, Facts, Note
+from workers.store.flow.wait_facts import AgentFlow, Duty, Facts, Note
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -63,7 +66,7 @@ REASONS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] =
         {},
         {"not_before": NOW + HOUR, "fault": {"message": "answered 500"}},
         {},
-        "tried again at 13:00:00 UTC: answered 500",
+        "will be tried again at 13:00:00 UTC: answered 500",
     ),
     "breaker": (
         flow(breaker=OPEN),
@@ -131,17 +134,17 @@ def test_what_comes_first_is_said_of_two_reasons(place: int) -> None:
         ({"unknown": {"agent:other", "workflow:fulfilment:2"}}, {}, "agent process to take it"),
         # Handed back by who does not know it: that time is not the reason.
         ({"unknown": {"workflow:fulfilment:3"}}, {"not_before": NOW + HOUR}, "that knows workflow"),
-        ({}, {"not_before": NOW + HOUR}, "begins on 13:00:00 UTC, not before"),
-        ({}, {"not_before": NOW + 24 * HOUR}, "begins on 2026-03-02 12:00:00 UTC, not before"),
+        ({}, {"not_before": NOW + HOUR}, "will not start before 13:00:00 UTC"),
+        ({}, {"not_before": NOW + 24 * HOUR}, "will not start before 2026-03-02 12:00:00 UTC"),
         ({}, {"not_before": NOW - HOUR}, "waits for an agent process to take it"),
         # Parked within the breaker's time, the breaker is the reason; beyond it, both are.
         (flow(breaker=OPEN), {"not_before": NOW + 5 * SECOND, "fault": FAULT}, "the service of ag"),
         (
             flow(breaker=OPEN),
             {"not_before": NOW + HOUR, "fault": FAULT},
-            "tried again at 13:00:00 UTC: connection refused; the service of agent payment.charge",
+            "will be tried again at 13:00:00 UTC: connection refused",
         ),
-        (flow(breaker=OPEN), {"not_before": NOW + HOUR}, "begins on 13:00:00 UTC, not before"),
+        (flow(breaker=OPEN), {"not_before": NOW + HOUR}, "will not start before 13:00:00 UTC"),
         (flow(breaker=replace(OPEN, open_until=NOW)), {}, "breaker is open; next probe: now"),
         (flow(breaker=replace(OPEN, open_until=NOW), in_flight=1), {}, "; a probe is under way"),
         (flow(breaker=replace(OPEN, forced="closed")), {}, "waits for an agent process to take it"),
@@ -169,7 +172,7 @@ def test_a_pending_step_in_particular(
     ("state", "columns", "text"),
     [
         ("error", {}, "waits until the step in error is dealt with"),
-        ("compensating", {}, "is not begun any more: what was done is being undone"),
+        ("compensating", {}, "will not start: the process is being undone"),
         ("compensating", {"undoes_id": 1}, "waits for an agent process to take it"),
     ],
 )
@@ -181,7 +184,7 @@ def test_a_pending_step_of_a_process_that_does_not_go_forward(
 
 def test_a_step_at_work_says_until_when() -> None:
     found = said(state="processing", complete_by=NOW + 9 * SECOND, locked_by="celery@one")
-    assert found == "celery@one works on it, until 12:00:09 UTC"
+    assert found == "celery@one works on it until 12:00:09 UTC"
 
 
 def waiting(*settled: str, **about: Any) -> str:
@@ -226,9 +229,9 @@ def test_a_waiting_step_that_nothing_is_before(columns: dict[str, Any], text: st
 @pytest.mark.parametrize(
     ("sweep", "text"),
     [
-        (Duty(2, NOW), "its time is over: the Supervisor resets it at its next sweep"),
-        (Duty(2, NOW - 30 * SECOND), "its time is over: no Supervisor has swept for 30 s: start"),
-        (Duty(2, None), "its time is over: no Supervisor has ever swept: start a worker"),
+        (Duty(2, NOW), "ran out of time: the Supervisor resets it at its next sweep"),
+        (Duty(2, NOW - 30 * SECOND), "ran out of time: no Supervisor has swept for 30 s: start"),
+        (Duty(2, None), "ran out of time: no Supervisor has ever swept: start a worker"),
     ],
 )
 def test_a_claim_whose_time_is_over(sweep: Duty, text: str) -> None:
@@ -293,12 +296,12 @@ def test_a_reason_that_ends_by_itself_ends_its_sentence_once(
         (
             {"state": "processing", "deadline_at": NOW + HOUR, "on_deadline": "alert"},
             [],
-            "or an operator is told.",
+            "or operators are alerted.",
         ),
         (
             {"state": "processing"},
             [("error", {"on_failure": "ask"})],
-            "Somebody must decide: pay because.",
+            "Needs a decision: pay because.",
         ),
         ({"state": "processing"}, [], "Waits for the Scheduler to look at it."),
         (
@@ -334,3 +337,27 @@ def test_a_step_that_was_not_needed_says_so() -> None:
     assert said(state="skipped") == "not needed"
     fault = {"kind": "permanent", "message": "no such address"}
     assert said(state="skipped", fault=fault) == "skipped: no such address"
+
+
+def test_only_what_would_hold_up_any_step_is_said_ahead() -> None:
+    def ahead(**changes: Any) -> str:
+        facts = replace(CALM, **flow(**changes))
+        return obstacle(Step(name="pay", agent="payment.charge"), Process(), NOW, facts)
+
+    assert ahead(in_flight=100) == ""
+    assert "breaker is open" in ahead(breaker=OPEN)
+    assert "which is 0" in ahead(window=0)
+
+
+def test_without_the_desk_codes_and_parameters_are_said() -> None:
+    fault = {"code": "busy", "message": "Ann is busy"}
+    pay = Step(name="pay", state="pending", failure_count=2, not_before=NOW, fault=fault)
+    ship = Step(name="ship", state="waiting", after=["pay", "stock"])
+    process = Process(state="processing", paused_at=NOW)
+    steps = [(row, Codes().step(row, process, NOW, None, {"stock"})) for row in (pay, ship)]
+
+    assert explaining.words() is explain
+    assert Codes().headline(process, steps, NOW, None) == (
+        f"processing paused_at={NOW.isoformat()}; pay: pending failure_count=2"
+        f" not_before={NOW.isoformat()} fault=busy; ship: waiting after=pay"
+    )

@@ -126,12 +126,12 @@ def test_what_a_process_waits_for_is_said(operator: Client, wire: Wire) -> None:
     assert ">Order of steps</h2>" in html
 
     operations.pause(process.pk, actor="operator:ann", reason="")
-    assert "nothing new is begun" in shown()
+    assert "nothing new starts" in shown()
 
 
 def test_a_whole_process_s_deadline_is_said(operator: Client, wire: Wire) -> None:
     toy.script["toy.alpha"] = toys.raises(RuntimeError("broke"))
-    for workflow, then in (("toy_dated", "or it will be undone"), ("toy_watched", "is told")):
+    for workflow, then in (("toy_dated", "or it will be undone"), ("toy_watched", "alerted")):
         process = toys.begun(wire, workflow)
         html = operator.get(f"/admin/workers/process/{process.pk}/live/").content.decode()
         assert "It must end by " in html

@@ -20,7 +20,7 @@ Everything else may change with any version; a contract in `pyproject.toml` keep
 | Module | For |
 |---|---|
 | `workers.urls`, `workers.views` | The addresses for [callbacks and webhooks](../how-to/wait-for-an-answer.md); what is behind them, for an API that shows errors its own way. |
-| `workers.client` | More of what an application calls: `callbacks`, `progress` and the sentences of `explain`. |
+| `workers.client` | More of what an application calls: `callbacks`, `progress`, and `explaining` for wait reasons in words of your own. |
 | `workers.definitions` | Types of declarations: `workflow.Json`, `webhook_provider.Event` and `Answer`, and `registry`, which looks them up. |
 | `workers.exceptions` | Every error, and `AWAY`, what a database that is away raises. |
 | `workers.models`, `workers.states` | Reading rows, and the names of their states. Nothing but the engine writes them. |

@@ -12,11 +12,11 @@ from workers.client import callbacks
 from workers.client.submission import submit
 from workers.definitions import registry
 from workers.definitions.agent import Agent, Call, Deferred
+from workers.desk.texts import wait_reasons
 from workers.exceptions import StateError, WorkflowError
 from workers.models import Flow, Process, Step
 from workers.protocol import callback_tokens
 from workers.protocol.messages import Reply
-from workers.rules import wait_reasons
 from workers.store.claims import claim_steps
 from workers.store.flow import flow_settings, wait_facts
 from workers.store.settle import settle_replies

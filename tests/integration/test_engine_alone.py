@@ -90,6 +90,7 @@ with frozen_clock() as clock, wired() as wire:
     wire.run_until_settled(clock)
     print(*Process.objects.order_by("id").values_list("state", flat=True))
     print(*Alert.objects.values_list("code", "resolved_at"))
+    print(workers.status(Process.objects.last().pk).headline)
     workers.cancel(Process.objects.last().pk, actor="operator:ann", reason="no such place")
     wire.run_until_settled(clock)
 print(*Process.objects.order_by("id").values_list("state", flat=True))
@@ -140,6 +141,7 @@ def test_the_engine_alone_runs_processes_and_shows_its_rows(tmp_path: Path) -> N
     assert done.stdout.split("\n") == [
         "processed error",
         "('process_error', None)",
+        "error; book: error fault=no_such_place",
         "processed cancelled",
         "True",
         "alerts flow journal journals orphans processes undo requests webhooks",

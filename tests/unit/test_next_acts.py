@@ -6,7 +6,7 @@ import pytest
 
 from workers.desk.rules.next_acts import next_act
 from workers.rules.breaker import Breaker
-from workers.rules.wait_reasons import AgentFlow
+from workers.store.flow.wait_facts import AgentFlow
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SOON = NOW + timedelta(seconds=15)
@@ -21,7 +21,7 @@ OPEN = Breaker(10, NOW, SOON)
         (AgentFlow(1, 1, Breaker(10, NOW, NOW)), "a probe is under way"),
         (
             AgentFlow(1, breaker=Breaker(10, NOW, SOON, "open")),
-            "nothing until operators let the breaker go",
+            "nothing happens until an operator releases the breaker",
         ),
     ],
 )

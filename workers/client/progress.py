@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from workers.client import explain, submission
+from workers.client import explaining, submission
 from workers.definitions import registry
 from workers.models import Process, Step
 from workers.rules.compensation import is_passed
 from workers.rules.refusals import refused
-from workers.rules.wait_reasons import Facts
 from workers.states import FINAL_PROCESS_STATES, SETTLED_STEP_STATES, StepState
-from workers.store.flow import wait_facts
 from workers.store.submit import create_processes
 
 
@@ -82,9 +80,7 @@ def snapshot(
     process = Process.objects.prefetch_related("steps").filter(pk=process_id).first()
     if process is None:
         raise refused("no_process", process=process_id)
-    situation = wait_facts.read([process], now)
-    facts = situation.facts if with_names else situation.facts.without_names()
-    return of(process, situation.now, facts)
+    return of(process, *explaining.words().read(process, now, with_names=with_names))
 
 
 def of_submitted(process: Process) -> ProcessProgress:
@@ -98,23 +94,24 @@ def of_submitted(process: Process) -> ProcessProgress:
         return snapshot(process.pk, with_names=False)
     rows = create_processes.steps(workflow, process.created_at)
     steps = [Step(process=process, **row) for row in rows]
-    return _standing(process, steps, process.created_at, Facts())
+    return _standing(process, steps, process.created_at, None)
 
 
-def of(process: Process, now: datetime, facts: Facts | None = None) -> ProcessProgress:
+def of(process: Process, now: datetime, facts: Any = None) -> ProcessProgress:
     """Return where a process stands that was read with its steps.
 
     Without ``facts``, from ``wait_facts.read``, it is unknown why a ready step is not claimed.
     """
     steps = sorted(process.steps.all(), key=lambda step: step.position)
-    return _standing(process, steps, now, facts or Facts())
+    return _standing(process, steps, now, facts)
 
 
 def _standing(
-    process: Process, ordered: Sequence[Step], now: datetime, facts: Facts
+    process: Process, ordered: Sequence[Step], now: datetime, facts: Any
 ) -> ProcessProgress:
     settled = {step.name for step in ordered if step.state in SETTLED_STEP_STATES}
-    reasons = [(step, explain.step(step, process, now, facts, settled)) for step in ordered]
+    words = explaining.words()
+    reasons = [(step, words.step(step, process, now, facts, settled)) for step in ordered]
     steps = tuple(_step(step, why, now) for step, why in reasons)
     return ProcessProgress(
         id=process.pk,
@@ -125,7 +122,7 @@ def _standing(
         sequence=process.sequence,
         created_at=process.created_at,
         finished_at=process.finished_at,
-        headline=explain.headline(process, reasons, now, facts),
+        headline=words.headline(process, reasons, now, facts),
         steps=steps,
         is_turned_round=process.outcome is not None,
         may_be_undone=process.state not in FINAL_PROCESS_STATES

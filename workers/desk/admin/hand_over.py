@@ -19,8 +19,8 @@ from workers.desk.models import BulkJob, Note
 from workers.desk.operate import incident_list
 from workers.desk.operate.incident_list import IncidentLine
 from workers.desk.states import JobState
+from workers.desk.texts.wait_reasons import next_probe
 from workers.models import Hold, Process
-from workers.rules.wait_reasons import next_probe
 from workers.runtime import timestamps
 from workers.store.flow import wait_facts
 

@@ -19,7 +19,7 @@ from workers.desk.admin.view_lists import ViewListAdmin, lists, no_such, unknown
 from workers.desk.models import SavedView
 from workers.desk.rules import saved_views
 from workers.desk.rules.saved_views import ViewError
-from workers.store import bounded_counts
+from workers.desk.store import bounded_counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,13 @@ from workers.desk.notify.incident_sender import EncodedMessage
 from workers.desk.rules.incident_routing import zone_of
 from workers.desk.states import DeliveryEvent
 from workers.desk.store.deliveries import ClaimedDelivery
-from workers.models import Incident
-from workers.store.flow import waiting_steps
+from workers.models import Incident, LiveStep
+from workers.states import StepState
 
 log = logging.getLogger(__name__)
+
+#: The most waiting steps to count; one more means "or more".
+MOST_WAITING = 10_000
 
 
 def write(deliveries: Sequence[ClaimedDelivery]) -> list[EncodedMessage | None]:
@@ -90,7 +93,7 @@ def _facts(event: str, incident: Incident) -> IncidentFacts:
         state=incident.state,
         agent=agent,
         processes=incident.members if "workflow" in params else None,
-        waiting=waiting_steps.count(agent) if is_of_agent and not incident.resolved_at else None,
+        waiting=_waiting(agent) if is_of_agent and not incident.resolved_at else None,
         money=None if incident.money is None else f"{incident.money:.2f}",
         opened_at=incident.opened_at,
         last_at=incident.last_at,
@@ -98,6 +101,12 @@ def _facts(event: str, incident: Incident) -> IncidentFacts:
         remedy=kind.remedy_with(params),
         url=page_of(incident.pk),
     )
+
+
+def _waiting(agent: str) -> int:
+    """Return how many steps wait for an agent, ``MOST_WAITING`` + 1 at most."""
+    rows = LiveStep.objects.filter(agent=agent, state=StepState.PENDING)
+    return rows[: MOST_WAITING + 1].count()
 
 
 def page_of(incident_id: int) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from workers.definitions.alert_kinds import IncidentKind, alert_kind
-from workers.rules.wait_reasons import AgentFlow, next_probe
+from workers.desk.texts.wait_reasons import next_probe
+from workers.store.flow.wait_facts import AgentFlow
 
 
 def next_act(

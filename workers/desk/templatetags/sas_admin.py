@@ -8,7 +8,6 @@ from django import template
 from django.template import RequestContext
 from django.utils.safestring import SafeString
 
-from workers.client import explain
 from workers.conf import sas
 from workers.desk.admin import (
     alert,
@@ -29,6 +28,7 @@ from workers.desk.admin.health.strip import Strip
 from workers.desk.admin.view_counts import Look
 from workers.desk.operate import incident_list
 from workers.desk.operate.incident_list import OpenIncidents
+from workers.desk.texts import explain
 from workers.models import Alert, Flow, Hold, Incident, UndoRequest
 from workers.runtime import timestamps
 from workers.states import PEOPLE

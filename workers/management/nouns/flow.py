@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
@@ -15,10 +16,10 @@ from workers.management.terminal import TerminalCommand, actor
 from workers.management.wording import one_line
 from workers.models import Flow, Hold, LiveStep
 from workers.rules.masks import UNKNOWN
-from workers.rules.wait_reasons import next_probe
 from workers.runtime import timestamps
 from workers.states import StepState
 from workers.store.flow import holds, last_answers, wait_facts
+from workers.store.flow.wait_facts import AgentFlow
 
 
 class Command(TerminalCommand):
@@ -116,7 +117,18 @@ def _next_probes() -> dict[str, str]:
     """Return when each open breaker lets a call through next, by agent."""
     situation = wait_facts.read()
     flows = (situation.facts.flows or {}).items()
-    return {agent: probe for agent, flow in flows if (probe := next_probe(flow, situation.now))}
+    return {agent: probe for agent, flow in flows if (probe := _next_probe(flow, situation.now))}
+
+
+def _next_probe(flow: AgentFlow, now: datetime) -> str:
+    breaker = flow.breaker
+    if breaker.forced == "open":
+        return "nothing happens until an operator releases the breaker"
+    if breaker.forced == "closed" or breaker.open_until is None:
+        return ""
+    if breaker.open_until > now:
+        return f"probe in {round((breaker.open_until - now).total_seconds())} s"
+    return "a probe is under way" if flow.in_flight else "next probe: now"
 
 
 def _waiting_by_agent() -> dict[str, int]:

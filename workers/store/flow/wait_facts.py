@@ -1,7 +1,7 @@
 """Read the facts that explain waits, in one statement for a whole page of rows."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Set
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -10,12 +10,85 @@ from workers.definitions import registry
 from workers.exceptions import UnknownAgent
 from workers.models import Process
 from workers.rules.breaker import Breaker
+from workers.rules.lateness import is_overdue
 from workers.rules.masks import UNKNOWN, Mask
 from workers.rules.rate_limit import Bucket
-from workers.rules.wait_reasons import MOST_BEFORE, AgentFlow, Duty, Facts, Note
+from workers.rules.room import room_left
 from workers.store import leases, live_code, live_workers, personal_data
 from workers.store.db import dialect
 from workers.store.flow import flow_control
+
+#: The most steps to count before another; this number means "or more".
+MOST_BEFORE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Who holds or pauses something, and why."""
+
+    by: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFlow:
+    """How much one agent may have in flight, and how much it has."""
+
+    window: int
+    in_flight: int = 0
+    breaker: Breaker = field(default_factory=Breaker)
+    #: None: no rate is set.
+    bucket: Bucket | None = None
+    #: Calls that all live workers can make at once; None: not read.
+    capacity: int | None = None
+    #: The most outstanding answers of deferred calls; None: no limit.
+    deferred_window: int | None = None
+    outstanding: int = 0
+
+    def room(self, now: datetime) -> int:
+        """Return how many more calls its service may get."""
+        bucket = self.bucket and self.bucket.refilled(now)
+        return room_left(replace(self, bucket=bucket), now)
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """A periodic duty: when it was last performed, and how often it should be."""
+
+    interval: float
+    #: None: never.
+    performed_at: datetime | None
+
+    def is_late(self, now: datetime) -> bool:
+        if self.performed_at is None:
+            return True
+        seconds = (now - self.performed_at).total_seconds()
+        return is_overdue(seconds, self.interval)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Facts about the whole system that tell why a ready step is not at work."""
+
+    #: Operators' holds, by (kind, name); None: the reader may not see who holds it and why.
+    holds: Mapping[tuple[str, str], Note | None] = field(default_factory=dict)
+    #: By agent; None: not read.
+    flows: Mapping[str, AgentFlow] | None = None
+    #: None: not read.
+    poll: Duty | None = None
+    sweep: Duty | None = None
+    #: Definitions that workers needed and did not have: ``agent:NAME``, ``workflow:NAME:VERSION``.
+    unknown: Set[str] = frozenset()
+    #: The agents in the code of this system process; None: not read.
+    agents: Set[str] | None = None
+    #: Who paused a process, by its id.
+    pauses: Mapping[int, Note] = field(default_factory=dict)
+    #: By id of a pending step, how many steps come before it; ``MOST_BEFORE`` at most.
+    before: Mapping[int, int] = field(default_factory=dict)
+
+    def without_names(self) -> "Facts":
+        """Return the facts for submitters: without the operators' names and reasons."""
+        return replace(self, holds=dict.fromkeys(self.holds), pauses={})
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from workers.desk.admin.actions.action import Target
 from workers.desk.admin.bulk.kinds import BulkVerb
 from workers.desk.admin.paging import COUNTED, counted
 from workers.desk.rules.job_verbs import QUIET_VERBS
+from workers.desk.texts import wait_reasons
 from workers.models import Process, Step
-from workers.rules import wait_reasons
 from workers.store.db import dialect
 from workers.store.flow import wait_facts
 

@@ -5,97 +5,14 @@ do not matter while it lasts: a pause, the process's own state, a hold, no Sched
 worker has, the step's own time, the breaker, a full window, the rate.
 """
 
-from collections.abc import Mapping, Set
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from django.utils.translation import gettext as _
 
 from workers.models import Process, Step
-from workers.rules.breaker import Breaker
-from workers.rules.lateness import is_overdue
-from workers.rules.rate_limit import Bucket
-from workers.rules.room import room_left
 from workers.runtime.timestamps import moment
 from workers.states import ProcessState
-
-#: The most steps to count before another; this number means "or more".
-MOST_BEFORE = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Who holds or pauses something, and why."""
-
-    by: str
-    reason: str
-
-    def __str__(self) -> str:
-        return _("by %(who)s: %(reason)s") % {
-            "who": self.by,
-            "reason": self.reason or _("no reason was given"),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class AgentFlow:
-    """How much one agent may have in flight, and how much it has."""
-
-    window: int
-    in_flight: int = 0
-    breaker: Breaker = field(default_factory=Breaker)
-    #: None: no rate is set.
-    bucket: Bucket | None = None
-    #: Calls that all live workers can make at once; None: not read.
-    capacity: int | None = None
-    #: The most outstanding answers of deferred calls; None: no limit.
-    deferred_window: int | None = None
-    outstanding: int = 0
-
-    def room(self, now: datetime) -> int:
-        """Return how many more calls its service may get."""
-        bucket = self.bucket and self.bucket.refilled(now)
-        return room_left(replace(self, bucket=bucket), now)
-
-
-@dataclass(frozen=True, slots=True)
-class Duty:
-    """A periodic duty: when it was last performed, and how often it should be."""
-
-    interval: float
-    #: None: never.
-    performed_at: datetime | None
-
-    def is_late(self, now: datetime) -> bool:
-        if self.performed_at is None:
-            return True
-        seconds = (now - self.performed_at).total_seconds()
-        return is_overdue(seconds, self.interval)
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """Facts about the whole system; read by ``store.wait_facts``."""
-
-    #: Operators' holds, by (kind, name); None: the reader may not see who holds it and why.
-    holds: Mapping[tuple[str, str], Note | None] = field(default_factory=dict)
-    #: By agent; None: not read.
-    flows: Mapping[str, AgentFlow] | None = None
-    #: None: not read.
-    poll: Duty | None = None
-    sweep: Duty | None = None
-    #: Definitions that workers needed and did not have: ``agent:NAME``, ``workflow:NAME:VERSION``.
-    unknown: Set[str] = frozenset()
-    #: The agents in the code of this system process; None: not read.
-    agents: Set[str] | None = None
-    #: Who paused a process, by its id.
-    pauses: Mapping[int, Note] = field(default_factory=dict)
-    #: By id of a pending step, how many steps come before it; ``MOST_BEFORE`` at most.
-    before: Mapping[int, int] = field(default_factory=dict)
-
-    def without_names(self) -> "Facts":
-        """Return the facts for submitters: without the operators' names and reasons."""
-        return replace(self, holds=dict.fromkeys(self.holds), pauses={})
+from workers.store.flow.wait_facts import MOST_BEFORE, AgentFlow, Duty, Facts, Note
 
 
 def pending(row: Step, process: Process, now: datetime, facts: Facts) -> str:
@@ -131,6 +48,14 @@ def _because(reason: str) -> str:
     return _("waits: %(reason)s") % {"reason": reason} if reason else ""
 
 
+def by_whom(note: Note) -> str:
+    """Return who holds or pauses something, and why."""
+    return _("by %(who)s: %(reason)s") % {
+        "who": note.by,
+        "reason": note.reason or _("no reason was given"),
+    }
+
+
 def held(row: Step, facts: Facts) -> str:
     """Return which operator's hold keeps a step from being claimed; empty: none."""
     for key, text in (
@@ -141,7 +66,7 @@ def held(row: Step, facts: Facts) -> str:
         if key in facts.holds:
             note = facts.holds[key]
             reason = text % {"name": key[1]}
-            return f"{reason} ({note})" if note else reason
+            return f"{reason} ({by_whom(note)})" if note else reason
     return ""
 
 
@@ -192,7 +117,7 @@ def _stopped(row: Step, process: Process) -> str:
     if process.state == ProcessState.ERROR:
         return _("waits until the step in error is dealt with")
     if process.state == ProcessState.COMPENSATING and row.undoes_id is None:
-        return _("is not begun any more: what was done is being undone")
+        return _("will not start: the process is being undone")
     return ""
 
 
@@ -205,8 +130,8 @@ def _not_before(row: Step, now: datetime, facts: Facts) -> str:
     if reopens is not None and reopens >= row.not_before:
         return ""
     if not row.fault:
-        return _("begins on %(at)s, not before") % {"at": moment(row.not_before, now)}
-    reason = _("tried again at %(at)s: %(reason)s") % {
+        return _("will not start before %(at)s") % {"at": moment(row.not_before, now)}
+    reason = _("will be tried again at %(at)s: %(reason)s") % {
         "at": moment(row.not_before, now),
         "reason": row.fault.get("message") or _("no reason was given"),
     }
@@ -257,7 +182,7 @@ def next_probe(flow: AgentFlow, now: datetime) -> str:
     """Return when an open breaker lets the next call through; empty: it is closed."""
     breaker = flow.breaker
     if breaker.forced == "open":
-        return _("nothing until operators let the breaker go")
+        return _("nothing happens until an operator releases the breaker")
     if breaker.forced == "closed" or breaker.open_until is None:
         return ""
     seconds = round((breaker.open_until - now).total_seconds())
@@ -288,8 +213,7 @@ def _window(row: Step, flow: AgentFlow, now: datetime) -> str:
         return _("waits for a worker: no live one has agent %(agent)s and serves its queue") % names
     if flow.capacity is not None and flow.in_flight >= flow.capacity:
         return _(
-            "waits for room at agent %(agent)s: its workers make all the calls that they can make"
-            " at once, which are %(n)d"
+            "waits for room at agent %(agent)s: all %(n)d call slots of its workers are busy"
         ) % {**names, "n": flow.capacity}
     if flow.bucket is not None and flow.bucket.refilled(now).room < 1:
         rate = f"{flow.bucket.per_second:g}"

@@ -1,4 +1,7 @@
-"""Explain what a process and its steps wait for, in sentences for people.  Pure."""
+"""Explain what a process and its steps wait for, in sentences for people.
+
+The desk registers this module with the engine, whose snapshots have these sentences.
+"""
 
 from collections.abc import Sequence, Set
 from datetime import datetime
@@ -8,18 +11,26 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from workers.definitions.sentences import in_words, say_names, unended
+from workers.desk.texts import wait_reasons
 from workers.models import Process, Step
-from workers.rules import wait_reasons
-from workers.rules.wait_reasons import Facts
 from workers.runtime.timestamps import moment
 from workers.states import FINAL_PROCESS_STATES, FORWARD_PROCESS_STATES, ProcessState, StepState
+from workers.store.flow import wait_facts
+from workers.store.flow.wait_facts import Facts
 
 
-def step(row: Step, process: Process, now: datetime, facts: Facts, settled: Set[str]) -> str:
+def read(process: Process, now: datetime | None, *, with_names: bool) -> tuple[datetime, Facts]:
+    """Return the database's time and the facts; without names, what submitters may read."""
+    situation = wait_facts.read([process], now)
+    return situation.now, situation.facts if with_names else situation.facts.without_names()
+
+
+def step(row: Step, process: Process, now: datetime, facts: Facts | None, settled: Set[str]) -> str:
     """Return what a step waits for, since when, and what comes next; empty once it is over.
 
     ``settled`` names the steps of the process that no longer keep others waiting.
     """
+    facts = facts or Facts()
     reason = (row.fault or {}).get("message", "")
     match row.state:
         case StepState.WAITING:
@@ -73,10 +84,10 @@ def _deferred(row: Step, deferral: dict[str, Any], now: datetime, facts: Facts) 
 def _processing(row: Step, now: datetime, facts: Facts) -> str:
     assert row.complete_by is not None
     if row.complete_by <= now:
-        return _("its time is over: %(next)s") % {"next": _reset(now, facts)}
+        return _("ran out of time: %(next)s") % {"next": _reset(now, facts)}
     # An instant: the page shows a running clock, beside which seconds would stand still.
     at = moment(row.complete_by, now)
-    return _("%(worker)s works on it, until %(at)s") % {"worker": row.locked_by, "at": at}
+    return _("%(worker)s works on it until %(at)s") % {"worker": row.locked_by, "at": at}
 
 
 def _reset(now: datetime, facts: Facts) -> str:
@@ -85,23 +96,24 @@ def _reset(now: datetime, facts: Facts) -> str:
 
 
 def headline(
-    process: Process, steps: Sequence[tuple[Step, str]], now: datetime, facts: Facts
+    process: Process, steps: Sequence[tuple[Step, str]], now: datetime, facts: Facts | None
 ) -> str:
     """Return what a process waits for, and what happens next.
 
     ``steps`` has each step with its text from ``step``.
     """
+    facts = facts or Facts()
     sentences = [_state(process, steps, now, facts)]
     if process.state in FINAL_PROCESS_STATES:
         return sentences[0]
     if process.paused_at is not None:
         at = moment(process.paused_at, now)
         note = facts.pauses.get(process.pk)
-        since = f"{at} ({note})" if note else at
-        sentences.insert(0, _("Paused since %(at)s: nothing new is begun.") % {"at": since})
+        since = f"{at} ({wait_reasons.by_whom(note)})" if note else at
+        sentences.insert(0, _("Paused since %(at)s: nothing new starts.") % {"at": since})
     if process.deadline_at is not None and process.state in FORWARD_PROCESS_STATES:
         is_undone = process.on_deadline == "compensate"
-        then = _("or it will be undone") if is_undone else _("or an operator is told")
+        then = _("or it will be undone") if is_undone else _("or operators are alerted")
         at = moment(process.deadline_at, now)
         sentences.append(_("It must end by %(at)s, %(then)s.") % {"at": at, "then": then})
     return " ".join(sentences)
@@ -130,7 +142,7 @@ def _state(process: Process, steps: Sequence[tuple[Step, str]], now: datetime, f
     ]
     sentences = []
     if undecided:
-        sentences.append(_("Somebody must decide: %(steps)s.") % {"steps": _join(undecided)})
+        sentences.append(_("Needs a decision: %(steps)s.") % {"steps": _join(undecided)})
     active = [
         f"{row.name} {why}"
         for state in (StepState.PROCESSING, StepState.PENDING)
@@ -140,9 +152,7 @@ def _state(process: Process, steps: Sequence[tuple[Step, str]], now: datetime, f
     if active:
         return " ".join([*sentences, f"{_join(active)}."])
     if process.has_on_end and not any(row.state == StepState.WAITING for row, _why in steps):
-        sentences.append(
-            _("Its workflow's on_end has failed, see the alert: the next poll calls it again.")
-        )
+        sentences.append(_("Its on_end failed, see the alert. The next poll calls it again."))
     return " ".join(sentences) or _idle(process, now, facts)
 
 
