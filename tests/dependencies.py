@@ -1,4 +1,4 @@
-"""Writes docs/reference/dependencies.md: what is installed with us, and under which licence.
+"""Writes proofs/dependencies.md: what is installed with us, and under which licence.
 
 ``python -m tests.dependencies`` after ``make pins``; a guard test compares the page with
 what is installed.
@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "reference" / "dependencies.md"
+PAGE = ROOT / "proofs" / "dependencies.md"
 FILES = {"requirements.txt": "In production", "requirements-dev.txt": "For tests and linters"}
 #: Classifiers and free text -> SPDX, where a package does not say it that way itself.
 SPDX = {

@@ -8,36 +8,34 @@ from typing import Any, get_args
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "api.md"
 HEAD = """# Public API
 
-What an application imports from `workers`, with what each says of itself.
-`python -m tests.guard.api_page` writes this page; a test compares it with the code.
-Beside it there are `workers.celery.install` ([install the engine](../how-to/install-into-your-project.md)), `workers.http.post`, `fault_of_status` and `trace_headers` ([write an agent](../how-to/write-an-agent.md)), `workers.logs` ([read its log](../how-to/install-into-your-project.md#7-read-its-log)) and `workers.testing` ([test a workflow](../how-to/test-a-workflow.md)).
+What an application imports from `workers`, in the words of its docstrings: `python -m tests.guard.api_page` writes this page, and a test compares it with the code.
+Beside it: `workers.celery.install` ([install the engine](../how-to/install-into-your-project.md)), `workers.http.post`, `fault_of_status` and `trace_headers` ([write an agent](../how-to/write-an-agent.md)), `workers.logs` ([read its log](../how-to/install-into-your-project.md#7-read-its-log)), `workers.testing` ([test a workflow](../how-to/test-a-workflow.md)).
+[Compatibility](compatibility.md) says what may change when.
 
 ## Extension points
 
-For applications that show, steer or extend more than most: modules whose public functions and classes stay as long as the names above.
-Everything else may change with any version; a contract in `pyproject.toml` keeps the shop to these.
+Public, too; a contract in `pyproject.toml` keeps the shop to these.
 
 | Module | For |
 |---|---|
-| `workers.urls`, `workers.views` | The addresses for [callbacks and webhooks](../how-to/wait-for-an-answer.md); what is behind them, for an API that shows errors its own way. |
-| `workers.client` | More of what an application calls: `callbacks`, `progress`, and `explaining` for wait reasons in words of your own. |
-| `workers.definitions` | Types of declarations: `workflow.Json`, `webhook_provider.Event` and `Answer`, and `registry`, which looks them up. |
-| `workers.exceptions` | Every error, and `AWAY`, what a database that is away raises. |
-| `workers.models`, `workers.states` | Reading rows, and the names of their states. Nothing but the engine writes them. |
+| `workers.urls`, `workers.views` | The addresses for [callbacks and webhooks](../how-to/wait-for-an-answer.md), and what is behind them. |
+| `workers.client` | `callbacks`, `progress`, and `explaining` for wait reasons in words of your own. |
+| `workers.definitions` | `workflow.Json`, `webhook_provider.Event` and `Answer`, `registry`. |
+| `workers.exceptions` | Every error; `AWAY`, what a database that is away raises. |
+| `workers.models`, `workers.states` | Reading rows, and the names of their states. |
 | `workers.conf` | `sas`, the [settings](settings.md) as they are; `variable`, one of the environment. |
-| `workers.http` | Besides `post`, `fault_of_status` and `trace_headers`: `ssrf_guard` (addresses that others name) and `strict_json` (bodies that others send). |
-| `workers.celery` | Besides `install`: `queues`, `conf` and `broker_login`, for a wiring of one's own. |
-| `workers.desk.admin` | Lists, columns, filters and actions for the admin of what processes are about: `subjects` says how they are called. |
-| `workers.management` | `terminal` (`TerminalCommand`, `actor`) and `wording`, for commands of one's own. |
-| `workers.desk.management` | `process_actions`, `process_report` and `showing`, for commands that show and steer processes. |
-| `workers.desk.doctor` | `registry` and `finding`: probes of one's own in `manage.py sas doctor`, in sentences made with `say` of `workers.definitions.sentences`. |
+| `workers.http` | `ssrf_guard` (addresses that others name), `strict_json` (bodies that others send). |
+| `workers.celery` | `queues`, `conf`, `broker_login`, for a wiring of one's own. |
+| `workers.desk.admin` | Lists, columns, filters and actions for your admin; `subjects`. |
+| `workers.management`, `workers.desk.management` | `terminal`, `wording`; `process_actions`, `process_report`, `showing`: commands of one's own. |
+| `workers.desk.doctor` | `registry` and `finding`: probes of one's own, in sentences made with `say` of `workers.definitions.sentences`. |
 | `workers.checks` | `tables`: what `migrate` has yet to do. |
 | `workers.desk.operate` | `attention`: whether somebody knows of what holds a process up. |
-| `workers.operate` | `retention` (what is pruned) and `invariants`, `invariant_check` (what must hold): register one's own. |
+| `workers.operate` | `retention` (what is pruned), `invariants`, `invariant_check`: register one's own. |
 | `workers.supervisor.beat_schedule` | The periodic tasks and flow rows, as `migrate` makes them. |
-| `workers.runtime.db_connections` | For health checks and logs: whether the database can be written to, and whether an error is an outage. |
+| `workers.runtime.db_connections` | Whether the database can be written to; whether an error is an outage. |
 | `workers.runtime.storable_text` | Texts of strangers, without what no database holds. |
-| `workers.wire.confirmed` | `ConfirmedConnection`: messages to queues that are no task's, confirmed. |
+| `workers.wire.confirmed` | `ConfirmedConnection`: confirmed messages to queues that are no task's. |
 """  # noqa: E501
 
 
