@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tests import programs
+
 SECONDS = 180
 COMMAND = ["-m", "pip_audit", "--no-deps", "--disable-pip", "--progress-spinner", "off"]
 
@@ -62,13 +64,7 @@ def tell(file: str, result: Audit) -> int:
 
 
 def _run(file: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, *COMMAND, "-f", "json", "-r", file],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    return programs.python(*COMMAND, "-f", "json", "-r", file, seconds=SECONDS)
 
 
 def main() -> int:

@@ -1,6 +1,7 @@
 """Fixtures for every test."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,6 +26,21 @@ from workers.testing import Wire, wired
 # How busy the machine is says nothing of the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+TESTS = Path(__file__).parent
+#: The folders in which a test has a database without asking for it.
+WITH_A_DATABASE = {
+    *("admin", "api", "integration", "on_call", "receiving", "reporting", "shop", "testing_kit"),
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        is_there = item.path.relative_to(TESTS).parts[0] in WITH_A_DATABASE
+        # What a test says itself, say of its transactions, goes first.
+        if is_there and not item.get_closest_marker("django_db"):
+            item.add_marker(pytest.mark.django_db)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

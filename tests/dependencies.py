@@ -7,9 +7,9 @@ what is installed.
 import re
 import sys
 from importlib.metadata import PackageNotFoundError, metadata
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.programs import ROOT
+
 PAGE = ROOT / "proofs" / "dependencies.md"
 FILES = {"requirements.txt": "In production", "requirements-dev.txt": "For tests and linters"}
 #: Classifiers and free text -> SPDX, where a package does not say it that way itself.

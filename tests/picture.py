@@ -14,7 +14,6 @@ import sys
 import tempfile
 import termios
 import time
-from pathlib import Path
 from select import select
 
 from rich.console import Console
@@ -22,8 +21,8 @@ from rich.terminal_theme import DIMMED_MONOKAI
 from rich.text import Text
 
 from tests.browsing import launched
+from tests.programs import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs" / "pictures" / "board.png"
 COLUMNS, LINES = 104, 30
 #: Key -> the second after the first order at which it is pressed.

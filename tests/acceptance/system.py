@@ -5,13 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import programs
+from tests.programs import ROOT, until
 
 PLACE = """
 import sys, uuid
@@ -59,15 +58,7 @@ class System:
 
     def manage(self, *words: str) -> str:
         """Run a management command to its end; return what it printed."""
-        done = subprocess.run(
-            [sys.executable, "manage.py", *words],
-            cwd=self.root,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = programs.python("manage.py", *words, cwd=self.root, env=self.environment, seconds=60)
         assert done.returncode == 0, f"{words}: {done.stdout}\n{done.stderr[-2000:]}"
         return done.stdout
 
@@ -121,14 +112,6 @@ class System:
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()[-3000:]
-
-
-def until(condition: Callable[[], bool], seconds: float) -> None:
-    """Wait for a condition; fail when it does not come true in time."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"not within {seconds} s"
-        time.sleep(0.1)
 
 
 def set_faults(url: str, service: str, **faults: Any) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sasproject.stack.broker import PrivateBroker, find_server
-from tests.acceptance.system import System, set_faults, until
+from tests.acceptance.system import System, set_faults
+from tests.programs import until
 
 pytestmark = pytest.mark.slow
 

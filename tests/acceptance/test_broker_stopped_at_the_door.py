@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.ledgers import effects
-from tests.acceptance.system import System, until
+from tests.acceptance.system import System
 from tests.chaos.chronicle import Chronicle
 from tests.chaos.instances.rabbitmq import RabbitMQ
 from tests.chaos.instances.server import NotHere
+from tests.programs import until
 from tests.services import missing, own_postgres_database
 
 pytestmark = [

@@ -18,7 +18,7 @@ import pytest
 
 from tests.acceptance.backends import backends
 from tests.acceptance.box.driving import BoxSystem
-from tests.acceptance.system import until
+from tests.programs import until
 
 pytestmark = pytest.mark.slow
 COUNT = int(os.environ.get("JOB_PROCESSES", "600"))

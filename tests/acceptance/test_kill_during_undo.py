@@ -11,7 +11,8 @@ import pytest
 from tests.acceptance.backends import backends
 from tests.acceptance.box.driving import BoxSystem
 from tests.acceptance.ledgers import effects
-from tests.acceptance.system import set_faults, until
+from tests.acceptance.system import set_faults
+from tests.programs import until
 
 pytestmark = pytest.mark.slow
 ORDERS, KILLS = 12, 3

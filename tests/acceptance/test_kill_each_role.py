@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.system import System, set_faults, until
+from tests.acceptance.system import System, set_faults
+from tests.programs import until
 from tests.services import own_postgres_database, own_rabbitmq_vhost
 
 pytestmark = pytest.mark.slow

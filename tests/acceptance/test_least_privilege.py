@@ -1,6 +1,5 @@
 """A system whose processes may do little: `docs/how-to/limit-what-processes-may-do.md`, tried."""
 
-import subprocess
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,9 +10,10 @@ import amqp
 import psycopg
 import pytest
 
-from tests import roles
+from tests import programs, roles
 from tests.acceptance.backends import backends
-from tests.acceptance.system import System, until
+from tests.acceptance.system import System
+from tests.programs import until
 from tests.queue_door.sending import channel, publish
 
 pytestmark = pytest.mark.slow
@@ -73,7 +73,7 @@ class Limited:
 
 
 def rabbitmqctl(*words: str) -> None:
-    subprocess.run(["rabbitmqctl", "-q", *words], check=True, capture_output=True)
+    programs.rabbitmqctl(*words)
 
 
 @contextmanager

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from tests.acceptance.system import ROOT
+from tests import programs
+from tests.programs import ROOT
 
 SOURCE = """
 import logging
@@ -56,14 +57,7 @@ django.warning("a basic rule for /orders/17/ and sas_agents")
 
 @pytest.mark.parametrize("json_lines", [True, False])
 def test_no_line_shows_what_lets_its_reader_in(json_lines: bool) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LEAKS.replace("JSON", str(json_lines))],
-        cwd=ROOT,
-        env=os.environ,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = programs.python("-c", LEAKS.replace("JSON", str(json_lines)), check=True)
 
     lines = done.stderr.splitlines()
     assert len(lines) == 9

@@ -1,7 +1,6 @@
 """No secret is in the logs of a whole run, whatever goes wrong in it."""
 
 import json
-import subprocess
 import urllib.error
 import urllib.request
 import uuid
@@ -11,8 +10,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests import programs
 from tests.acceptance.backends import backends
-from tests.acceptance.system import System, until
+from tests.acceptance.system import System
+from tests.programs import until
 from tests.queue_door.sending import BODY, channel, publish
 
 pytestmark = pytest.mark.slow
@@ -41,7 +42,7 @@ def system(tmp_path: Path) -> Iterator[System]:
             ["add_user", user, f"broker-{mark}"],
             ["set_permissions", "-p", vhost, user, ".*", ".*", ".*"],
         ):
-            subprocess.run(["rabbitmqctl", "-q", *words], check=True, capture_output=True)
+            programs.rabbitmqctl(*words)
         with System(
             tmp_path,
             DATABASE_URL=f"postgres://postgres:database-{mark}@{database.netloc.split('@')[-1]}"
@@ -53,7 +54,7 @@ def system(tmp_path: Path) -> Iterator[System]:
             system.manage("migrate", "-v", "0")
             system.manage("seed_demo")
             yield system
-        subprocess.run(["rabbitmqctl", "-q", "delete_user", user], check=True, capture_output=True)
+        programs.rabbitmqctl("delete_user", user)
 
 
 def test_no_secret_is_in_the_logs_of_a_whole_run(system: System) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.acceptance.backends import backends
 from tests.acceptance.box.driving import BoxSystem
-from tests.acceptance.system import until
+from tests.programs import until
 
 pytestmark = pytest.mark.slow
 SLOW, SECONDS, QUICK = 4, 6, 10

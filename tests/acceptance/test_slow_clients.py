@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.system import ROOT, System, until
+from tests import programs
+from tests.acceptance.system import System
+from tests.programs import ROOT, free_port, until
 from tests.services import missing
 
 pytestmark = pytest.mark.slow
@@ -28,13 +30,6 @@ order, _ = place_order(customer, [Line(product.sku, 1)], submission_key="a",
                        source=Order.Source.API, submitter="client:acme")
 print(order.public_id)
 """
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 @pytest.fixture
@@ -70,13 +65,14 @@ def proxy(gunicorn: str, tmp_path: Path) -> Iterator[tuple[int, int]]:
     nginx = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
     if nginx is None:
         missing("no nginx")
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"),
-            *("-subj", f"/CN={HOST}", "-out", tmp_path / "cert.pem", "-keyout", tmp_path / "key"),
-        ],
+    programs.run(
+        *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj"),
+        f"/CN={HOST}",
+        "-out",
+        tmp_path / "cert.pem",
+        "-keyout",
+        tmp_path / "key",
         check=True,
-        capture_output=True,
     )
     port, plain = free_port(), free_port()
     text = (ROOT / "deploy" / "nginx.conf").read_text()

@@ -19,7 +19,6 @@ from workers.models import Alert, Process, Sink, Step
 from workers.supervisor import sweep
 from workers.testing import Wire, pass_time
 
-pytestmark = pytest.mark.django_db
 CASE = CASES["answer"]
 WAITING = f"{PROCESS}/waiting/"
 

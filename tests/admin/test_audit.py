@@ -25,8 +25,6 @@ from workers.store import acts
 from workers.store.flow import flow_settings, holds
 from workers.supervisor import beat_schedule
 
-pytestmark = pytest.mark.django_db
-
 LIST = "/admin/workers/act/"
 WORD = {"actor": "operator:ann", "reason": "stocktaking"}
 

@@ -21,8 +21,6 @@ from workers.store import leases
 from workers.store.flow import holds
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
-
 ORDERS, PROCESSES = "/admin/orders/order/", "/admin/workers/process/"
 #: Verb -> its permission, the event it leaves, and what one that changes looks like.
 PERMISSIONS = {

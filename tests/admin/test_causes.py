@@ -14,7 +14,6 @@ from workers.exceptions import Permanent
 from workers.models import Step
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
 CAUSES = "/admin/workers/process/causes/"
 
 

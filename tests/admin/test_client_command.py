@@ -8,8 +8,6 @@ from django.core.management import CommandError, call_command
 from orders import tokens
 from orders.models import ApiClient, ApiToken
 
-pytestmark = pytest.mark.django_db
-
 
 def run(*words: str) -> str:
     out = StringIO()

@@ -15,8 +15,6 @@ from tests.admin.conftest import staff
 from tests.admin.test_clients import CASES, LIST, close, filled, rows
 from tests.factories import OrderFactory
 
-pytestmark = pytest.mark.django_db
-
 
 def test_the_list_tells_tokens_use_limit_and_orders(acme: ApiClient, operator: Client) -> None:
     gone = tokens.issue(acme, scopes=["operate"])

@@ -18,8 +18,6 @@ from orders.models import ApiClient, ApiToken
 from tests.admin.conftest import staff
 from tests.admin.test_clients import CASES, LIST, filled
 
-pytestmark = pytest.mark.django_db
-
 
 def shown(answer: Any) -> str:
     """Return the secret of a page that shows one, and see that the page is kept nowhere."""

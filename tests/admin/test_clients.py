@@ -16,8 +16,6 @@ from orders.admin.client_acts import ACTS
 from orders.models import ApiClient, ApiToken
 from tests.admin.conftest import staff
 
-pytestmark = pytest.mark.django_db
-
 LIST = "/admin/orders/apiclient/"
 
 

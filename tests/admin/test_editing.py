@@ -11,7 +11,6 @@ from tests.admin.test_verbs import CASES, PROCESS
 from workers.models import Journal, Process
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
 CASE = CASES["input"]
 
 

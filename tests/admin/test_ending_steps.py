@@ -13,8 +13,6 @@ from tests.admin.test_verbs import CASES, PROCESS
 from workers.models import Journal, Step
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
-
 
 def test_a_completed_step_keeps_its_result_and_the_process_goes_on(
     operator: Client, wire: Wire

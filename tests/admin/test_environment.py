@@ -1,10 +1,8 @@
 """An installation that has a name says it on every page, before anybody clicks."""
 
-import pytest
 from django.conf import LazySettings
 from django.test import Client
 
-pytestmark = pytest.mark.django_db
 MARK = '<aside class="sas-environment" aria-label="Installation">'
 #: The shop's, the engine's, and what nobody has logged in for.
 PAGES = ("/admin/", "/admin/orders/order/", "/admin/workers/flow/", "/admin/login/")

@@ -16,7 +16,7 @@ from workers.desk.models import BulkJob, Minute, ProbeResult
 from workers.models import Alert, Incident, Process
 from workers.testing import Wire
 
-pytestmark = [pytest.mark.django_db, pytest.mark.fault("F31")]
+pytestmark = pytest.mark.fault("F31")
 
 #: What every one of these holds must have been seen somewhere: a page that hides it proves nothing.
 SHOWN = (

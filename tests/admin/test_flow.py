@@ -12,8 +12,6 @@ from tests.admin.conftest import VERBS, every_row, order_with, staff
 from workers.models import Flow, Journal, Step
 from workers.supervisor import beat_schedule
 
-pytestmark = pytest.mark.django_db
-
 URL = "/admin/workers/flow/payment.charge/set/"
 
 

@@ -26,8 +26,6 @@ from workers.store import alerts
 from workers.store.flow import holds
 from workers.supervisor import beat_schedule
 
-pytestmark = pytest.mark.django_db
-
 SHEET = "/admin/workers/incident/hand-over/"
 WORD = {"actor": "operator:ann", "reason": "stocktaking"}
 

@@ -28,8 +28,6 @@ from workers.store.db import dialect
 from workers.store.flow import flow_settings
 from workers.supervisor import beat_schedule
 
-pytestmark = pytest.mark.django_db
-
 HEALTH = "/admin/desk/minute/"
 DOCTOR = "/admin/desk/proberesult/"
 AGENT = "payment.charge"

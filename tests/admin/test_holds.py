@@ -11,8 +11,6 @@ from workers.models import Hold, Journal
 from workers.store.flow import holds
 from workers.supervisor import beat_schedule
 
-pytestmark = pytest.mark.django_db
-
 LIST = "/admin/workers/hold/"
 HOLD = f"{LIST}hold/"
 BANNER = "Held: nothing new of this is begun."

@@ -31,8 +31,6 @@ from workers.models import Alert, Incident, Journal, Step
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
-
 LIST = "/admin/workers/incident/"
 DESK = f"{LIST}desk/"
 PERMISSIONS = ("acknowledge", "assign", "snooze", "resolve", "note")

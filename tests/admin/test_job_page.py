@@ -17,7 +17,6 @@ from workers.desk.store import jobs
 from workers.models import Process
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
 JOBS = "/admin/desk/bulkjob/"
 ORDERS, PROCESSES = "/admin/orders/order/", "/admin/workers/process/"
 

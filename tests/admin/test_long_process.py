@@ -19,8 +19,6 @@ from workers.rules import compensation
 from workers.store.db import dialect
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
-
 
 def chain(length: int) -> Process:
     """A process of steps in a row, half of them processed, with an undo each."""
@@ -69,7 +67,6 @@ def test_a_short_process_is_shown_whole(operator: Client) -> None:
 
 
 @pytest.mark.volume
-@pytest.mark.django_db
 def test_work_grows_with_the_steps_and_not_with_their_square() -> None:
     client = staff("ann", *(verb.permission for verb in VERBS))
 

@@ -19,7 +19,6 @@ from workers.store.operate import undo_requests
 PRIVATE_COLUMNS = ("customer_name", "customer_email", "customer_address")
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("page", "column"),
     [
@@ -80,7 +79,6 @@ def test_no_list_filters_by_text_field_that_may_hold_personal_data() -> None:
     assert free == ASKABLE
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("beginning", ["z", "zelda.q", "zelda q", "Zelda Quuxmor"])
 def test_no_search_reads_who_a_customer_is_letter_by_letter(
     operator: Client, beginning: str
@@ -99,7 +97,6 @@ def test_no_search_reads_who_a_customer_is_letter_by_letter(
         assert rows_of(operator, order_url, whole) == 1, whole
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("words", ["Zelda", "zelda.quuxmore@example.org", "is no"])
 def test_only_permitted_user_finds_dead_letter_by_masked_text(operator: Client, words: str) -> None:
     private_letter()
@@ -109,7 +106,6 @@ def test_only_permitted_user_finds_dead_letter_by_masked_text(operator: Client, 
     assert rows_of(operator, LETTERS, "m-1") == rows_of(operator, LETTERS, "acme") == 1
 
 
-@pytest.mark.django_db
 def test_reasons_of_jobs_and_requests_are_not_searched(operator: Client) -> None:
     order = private_order()
     undo_requests.ask(order.process_id, Act("cancel"), actor="operator:ann", reason=f"{NAME} rang")
@@ -119,7 +115,6 @@ def test_reasons_of_jobs_and_requests_are_not_searched(operator: Client) -> None
         assert rows_of(operator, url, "ann") == 1, url
 
 
-@pytest.mark.django_db
 def test_no_job_keeps_what_its_list_was_searched_for(operator: Client) -> None:
     order = private_order()
     sequence = Process.objects.get(pk=order.process_id).sequence

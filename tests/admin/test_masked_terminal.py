@@ -17,8 +17,6 @@ from workers.desk.store import incidents
 from workers.models import Journal, Step
 from workers.store.flow import holds
 
-pytestmark = pytest.mark.django_db
-
 
 def said(*words: object) -> str:
     out = StringIO()

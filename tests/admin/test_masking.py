@@ -106,7 +106,6 @@ def found(text: str) -> list[str]:
 
 
 @pytest.mark.volume
-@pytest.mark.django_db
 def test_no_admin_page_shows_unrequested_personal_data(wire: Wire, admin_client: Client) -> None:
     order = private_order()
     alert_about(order, message=f"Order {order.number}: write to {MAIL}")
@@ -133,7 +132,6 @@ def test_no_admin_page_shows_unrequested_personal_data(wire: Wire, admin_client:
     assert any("z***@example.org" in text for text in pages.values())
 
 
-@pytest.mark.django_db
 def test_permitted_user_sees_personal_data_after_asking_and_is_journalled(operator: Client) -> None:
     shower = staff("shower", "show_personal", *ACTIONS)
     order = private_order()
@@ -168,7 +166,6 @@ def test_permitted_user_sees_personal_data_after_asking_and_is_journalled(operat
     assert Journal.objects.filter(event="personal_shown").count() == 1
 
 
-@pytest.mark.django_db
 def test_who_answers_sees_no_more_than_others_until_they_ask() -> None:
     shower = staff("shower", "show_personal", *ACTIONS)
     order = private_order()
@@ -190,7 +187,6 @@ def test_who_answers_sees_no_more_than_others_until_they_ask() -> None:
     assert found(shower.get(url).content.decode()) == list(SECRETS)
 
 
-@pytest.mark.django_db
 def test_it_is_masked_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     shower = staff("shower", "show_personal")
     url = f"/admin/orders/order/{private_order().number}"
@@ -200,7 +196,6 @@ def test_it_is_masked_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> No
     assert found(shower.get(f"{url}/change/").content.decode()) == []
 
 
-@pytest.mark.django_db
 def test_a_right_that_was_taken_away_shows_nothing_any_more() -> None:
     shower = staff("shower", "show_personal")
     url = f"/admin/orders/order/{private_order().number}"
@@ -210,7 +205,6 @@ def test_a_right_that_was_taken_away_shows_nothing_any_more() -> None:
     assert found(shower.get(f"{url}/change/").content.decode()) == []
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("kind", ["order", "process", "letter"])
 def test_who_may_not_is_refused_and_nothing_is_written(operator: Client, kind: str) -> None:
     order, letter = private_order(), private_letter()
@@ -228,7 +222,6 @@ def test_who_may_not_is_refused_and_nothing_is_written(operator: Client, kind: s
     assert every_row() == before
 
 
-@pytest.mark.django_db
 def test_a_dead_letter_is_shown_on_request_too() -> None:
     shower = staff("shower", "show_personal")
     letter = private_letter()
@@ -241,7 +234,6 @@ def test_a_dead_letter_is_shown_on_request_too() -> None:
     assert row.process_id is None
 
 
-@pytest.mark.django_db
 def test_a_message_that_cannot_be_read_is_masked_whole(operator: Client) -> None:
     letter = private_letter(f"<order><name>{NAME}</name></order>".encode())
     html = operator.get(f"/admin/orders/deadletter/{letter.pk}/change/").content.decode()
@@ -249,7 +241,6 @@ def test_a_message_that_cannot_be_read_is_masked_whole(operator: Client) -> None
     assert "masked whole" in html
 
 
-@pytest.mark.django_db
 def test_who_was_shown_a_process_reads_why_it_is_paused(operator: Client) -> None:
     order = private_order()
     operations.pause(order.process_id, actor="operator:ann", reason=f"{NAME} rang")
@@ -270,7 +261,6 @@ def correct(client: Client, order: Order, **values: str) -> Any:
     return client.post(url, {**form, **values})
 
 
-@pytest.mark.django_db
 def test_what_is_masked_is_corrected_unseen_and_the_rest_stays(operator: Client) -> None:
     order = private_order()
     shown = operator.get(f"/admin/workers/process/{order.process_id}/input/").content.decode()
@@ -287,7 +277,6 @@ def test_what_is_masked_is_corrected_unseen_and_the_rest_stays(operator: Client)
     assert process.input["customer"] == {**CUSTOMER, "address": "1 New Street"}
 
 
-@pytest.mark.django_db
 def test_nothing_typed_changes_nothing(operator: Client) -> None:
     order = private_order()
     before = every_row()
@@ -297,7 +286,6 @@ def test_nothing_typed_changes_nothing(operator: Client) -> None:
     assert every_row() == before
 
 
-@pytest.mark.django_db
 def test_the_store_knows_no_mask(wire: Wire) -> None:
     """What is masked is masked in memory: agents, journal and input keep what was sent."""
     process = toys.editable(wire)
@@ -308,7 +296,6 @@ def test_the_store_knows_no_mask(wire: Wire) -> None:
     assert row.detail["changes"]["customer.address"][1] == ADDRESS
 
 
-@pytest.mark.django_db
 def test_a_page_writes_none_of_its_masks(operator: Client) -> None:
     order = private_order()
     before = every_row()
@@ -318,7 +305,6 @@ def test_a_page_writes_none_of_its_masks(operator: Client) -> None:
     assert every_row() == before
 
 
-@pytest.mark.django_db
 def test_a_process_of_no_workflow_of_ours_is_masked_whole(operator: Client) -> None:
     process = ProcessFactory(workflow="gone", version=3, input={"who": NAME})
     html = operator.get(f"/admin/workers/process/{process.pk}/change/").content.decode()

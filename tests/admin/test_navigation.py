@@ -133,7 +133,6 @@ def test_the_page_of_a_project_without_the_shop_has_the_groups(root: Any) -> Non
     assert "workers/live.js" in html
 
 
-@pytest.mark.django_db
 def test_who_may_see_little_sees_no_empty_group() -> None:
     client = person("flows", "workers.view_flow", "workers.view_incident")
     answer = client.get("/admin/")
@@ -145,7 +144,6 @@ def test_who_may_see_little_sees_no_empty_group() -> None:
     assert of_desk(answer.context["available_apps"]) == of_desk(answer.context["app_list"])
 
 
-@pytest.mark.django_db
 def test_who_may_see_rows_of_the_desk_alone_has_the_groups_on_its_page() -> None:
     client = person("keeper", "desk.view_route")
     answer = client.get("/admin/desk/")
@@ -175,7 +173,6 @@ def test_no_other_address_leads_on(admin_client: Client) -> None:
     assert admin_client.post("/admin/workers/route/7/test/").status_code == 404
 
 
-@pytest.mark.django_db
 def test_who_may_see_nothing_of_the_desk_is_shown_nothing_of_it() -> None:
     client = person("editor", "orders.view_product")
     answer = client.get("/admin/")

@@ -1,6 +1,5 @@
 """What a page offers: only what is possible now and permitted, also where it is about an order."""
 
-import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
@@ -10,8 +9,6 @@ from tests.admin.conftest import order_in_error, order_with, staff
 from tests.admin.test_verbs import CASES, PROCESS
 from workers.models import Journal
 from workers.testing import Wire
-
-pytestmark = pytest.mark.django_db
 
 
 def offered(client: Client, url: str) -> set[str]:

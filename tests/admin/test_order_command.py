@@ -9,8 +9,6 @@ from django.core.management import CommandError, call_command
 from tests.admin.conftest import every_row, note, order_in_error, order_with
 from workers.models import Journal, Process
 
-pytestmark = pytest.mark.django_db
-
 
 def run(*words: object, **options: object) -> str:
     out = StringIO()

@@ -14,7 +14,6 @@ from tests.integration.test_erasing import dump, ended_order, secrets_in
 from workers.definitions import amounts
 from workers.models import Journal, Process
 
-pytestmark = pytest.mark.django_db
 PAGE = "/admin/workers/process/person/"
 WHY = "asked by post"
 

@@ -21,8 +21,6 @@ from workers.desk.store.incidents import collect
 from workers.models import Act, Alert, Flow, Hold, Incident, Lease, Process, Sink, UndoRequest
 from workers.store.db import dialect
 
-pytestmark = pytest.mark.django_db
-
 #: The session, the user, the rights of the user and of the groups, and the look itself; of an
 #: order its process, of the index how its duties stand.
 QUERIES = 6

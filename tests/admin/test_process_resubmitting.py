@@ -10,7 +10,6 @@ from tests.toyflow import agents as toy
 from workers.models import Process, Step
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
 CASE = CASES["resubmit"]
 
 

@@ -15,8 +15,6 @@ from workers.desk.admin.wait_filters import OUT_OF_ORDER, first_id
 from workers.models import Process, Step
 from workers.supervisor import beat_schedule
 
-pytestmark = pytest.mark.django_db
-
 LISTS = ("/admin/orders/order/", "/admin/workers/process/")
 
 

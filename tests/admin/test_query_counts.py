@@ -13,8 +13,6 @@ from tests.admin.hostile import fill, root
 from tests.admin.test_escaping import pages_of_the_admin, walk
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
-
 #: Fewer than so many, whatever the page; an order's page asks for its money, too.
 MOST = 16
 

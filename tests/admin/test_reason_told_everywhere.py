@@ -28,7 +28,6 @@ from workers.store.flow import holds, wait_facts
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
 NOW = timezone.now().replace(microsecond=0)
 
 

@@ -11,7 +11,6 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from workers.desk.admin.actions.row_act import RowAct
 from workers.desk.models import BulkJob
 
-pytestmark = pytest.mark.django_db
 ADDRESS: dict[str, Any] = {"pk": 1, "agent": "toy.alpha", "prefix": "abc"}
 
 

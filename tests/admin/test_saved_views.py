@@ -16,8 +16,6 @@ from workers.desk.models import SavedView
 from workers.desk.store import saved_views
 from workers.exceptions import BadText, StateError
 
-pytestmark = pytest.mark.django_db
-
 ORDERS, PROCESSES, INCIDENTS = (
     "/admin/orders/order/",
     "/admin/workers/process/",

@@ -16,7 +16,6 @@ from workers.models import Flow, Lease, Process
 from workers.store import leases
 from workers.supervisor import beat_schedule
 
-pytestmark = pytest.mark.django_db
 ORDERS = "/admin/orders/order/"
 PROCESSES = "/admin/workers/process/"
 FLOW = "/admin/workers/flow/"

@@ -17,8 +17,6 @@ from workers.desk.store import preferences
 from workers.exceptions import StateError
 from workers.models import Journal, Process
 
-pytestmark = pytest.mark.django_db
-
 URL = "/admin/desk/preferences/"
 AT = datetime(2026, 1, 15, 22, 30, 5, tzinfo=UTC)
 

@@ -18,8 +18,6 @@ from workers.protocol import callback_tokens
 from workers.store.claims import release
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
-
 #: (event, of a step, its words)
 EVENTS = [
     ("deferred", True, "Asked, and waits for an answer"),

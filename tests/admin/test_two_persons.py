@@ -22,7 +22,6 @@ from workers.rules.approved_acts import Act
 from workers.store.operate import undo_requests
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
 REQUESTS = "/admin/workers/undorequest"
 #: Way -> the case of its page.
 PAGES = {

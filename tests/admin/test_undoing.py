@@ -14,8 +14,6 @@ from tests.toyflow import agents as toy
 from workers.models import Process, Step
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
-
 
 def shown(client: Client, process: Process, address: str) -> str:
     """Return the words of a page."""

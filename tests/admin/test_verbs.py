@@ -21,8 +21,6 @@ from workers.models import Journal, Process
 from workers.operate import invariants
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
-
 PROCESS = "/admin/workers/process"
 
 

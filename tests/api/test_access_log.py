@@ -14,9 +14,7 @@ from orders.models import Order
 from sasproject import access_log, logs
 from tests.api.conftest import Caller
 from tests.factories import OrderFactory
-from tests.stack.test_loopback import ROOT
-
-pytestmark = pytest.mark.django_db
+from tests.programs import ROOT
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[Any]:

@@ -9,7 +9,7 @@ from orders import tokens
 from orders.api import reading
 from tests.api.conftest import BODY, Caller
 
-pytestmark = [pytest.mark.django_db, pytest.mark.fault("F16")]
+pytestmark = pytest.mark.fault("F16")
 
 
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError])

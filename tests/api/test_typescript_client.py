@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests import programs
 from tests.api.conftest import Caller
+from tests.programs import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PROJECT = ROOT / "tests" / "typescript"
 PUBLISHED = ROOT / "docs" / "reference" / "openapi.json"
 SECONDS = 240
@@ -21,9 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        words, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False
-    )
+    return programs.run(*words, cwd=folder, seconds=SECONDS)
 
 
 def missing(reason: str) -> None:

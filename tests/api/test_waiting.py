@@ -11,8 +11,8 @@ from orders.api import orders, waiting
 from orders.api.waiting import Places
 from orders.models import ApiClient
 from sasproject.postgresql.base import DatabaseWrapper
-from tests.acceptance.system import ROOT
 from tests.api.conftest import Caller
+from tests.programs import ROOT
 
 ACME, BETA, CARS = (ApiClient(pk=pk) for pk in (1, 2, 3))
 
@@ -44,7 +44,6 @@ def test_a_process_of_one_thread_has_none() -> None:
         assert not is_free
 
 
-@pytest.mark.django_db
 def test_without_a_place_the_answer_comes_at_once_and_says_so(
     acme: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,7 +60,6 @@ def test_without_a_place_the_answer_comes_at_once_and_says_so(
     assert answer["Retry-After"] == "5"
 
 
-@pytest.mark.django_db
 def test_waiting_request_occupies_one_place_until_answered(
     acme: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:

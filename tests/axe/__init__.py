@@ -2,13 +2,13 @@
 
 import os
 import shutil
-import subprocess
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from playwright.sync_api import Page
 
+from tests import programs
 from tests.services import missing
 
 PROJECT = Path(__file__).parent
@@ -25,10 +25,8 @@ def source() -> str:
         for name in ("package.json", "package-lock.json"):
             shutil.copy(PROJECT / name, folder)
         words = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
-        installed = subprocess.run(
-            words, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False,
-            env={**os.environ, "npm_config_update_notifier": "false"},
-        )  # fmt: skip
+        quiet = {**os.environ, "npm_config_update_notifier": "false"}
+        installed = programs.run(*words, cwd=folder, env=quiet, seconds=SECONDS)
         if installed.returncode:
             missing(f"npm installs no axe-core: {installed.stderr[-300:]}")
         return (Path(folder) / "node_modules/axe-core/axe.min.js").read_text()

@@ -14,6 +14,7 @@ from benchmarks.processes import free_port
 from benchmarks.regimes import client, service
 from benchmarks.regimes.loaded import Looks, pace
 from benchmarks.regimes.service import Counts
+from tests.programs import until
 
 
 def test_calls_are_counted_by_their_beginning_and_end() -> None:
@@ -43,9 +44,9 @@ def test_a_service_counts_those_that_go_on_and_forgets_those_that_left(
         assert served.stdout.readline().strip() == service.READY
         call = threading.Thread(target=_call_and_leave, args=(port,))
         call.start()
-        _until(lambda: service.counts()["now"] == 1)
+        until(lambda: service.counts()["now"] == 1)
         call.join()
-        _until(lambda: service.counts()["now"] == 0)
+        until(lambda: service.counts()["now"] == 0)
         assert (service.counts()["calls"], service.counts()["most"]) == (1, 1)
     finally:
         served.kill()
@@ -55,13 +56,6 @@ def test_a_service_counts_those_that_go_on_and_forgets_those_that_left(
 def _call_and_leave(port: int) -> None:
     with pytest.raises(TimeoutError):
         urllib.request.urlopen(f"http://127.0.0.1:{port}", b"{}", timeout=0.5)
-
-
-def _until(is_so) -> None:
-    end = time.monotonic() + 10
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_calls_at_once_are_the_average_of_the_second_half() -> None:

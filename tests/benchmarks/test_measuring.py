@@ -1,8 +1,6 @@
 """A measurement's process: what it prints, how it ends, what it leaves behind."""
 
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from benchmarks.exceptions import Unavailable, Wrong
 from benchmarks.peers import marks
 from benchmarks.processes import PIDS, Fleet
 from benchmarks.system import Progress
+from tests import programs
 
 
 def run(folder: Path, *words: str) -> dict:
@@ -89,12 +88,7 @@ def test_a_role_that_does_not_run_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_case_needs_a_name(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks.measured"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = programs.python("-m", "tests.benchmarks.measured")
 
     assert done.returncode == 1
     assert done.stderr.startswith("Name one of good")

@@ -1,6 +1,5 @@
 """A short run with one fault alone, as a test of a row of the fault matrix plays it."""
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -54,14 +53,6 @@ def nothing_wrong(*, orders: int = ORDERS, doors: int = 1) -> dict[str, Any]:
         "gaps": [],
         "attempts used up": 0,
     }
-
-
-def until(condition: Callable[[], bool], seconds: float) -> None:
-    """Wait for a condition; fail when it does not come true in time."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"not within {seconds} s"
-        time.sleep(0.1)
 
 
 def count(run: Run, sql: str) -> int:

@@ -3,7 +3,6 @@
 import json
 import os
 import secrets
-import subprocess
 import sys
 import time
 import urllib.request
@@ -12,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from sasproject import brokers
+from tests import programs
 from tests.chaos.backend import Backend
 from tests.chaos.chronicle import Chronicle
 from tests.chaos.crew import Crew, Member
 from tests.chaos.instances.server import HOST, free_port
+from tests.programs import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 CLIENT = "chaos"
 SCHEDULER_QUEUES = "sas.scheduler,sas.supervisor,sas.reports"
 AGENT_QUEUES = "sas.agents"
@@ -144,15 +144,7 @@ class System:
 
         Where it printed nothing, and may fail: what it said instead.
         """
-        done = subprocess.run(
-            [sys.executable, "manage.py", *words],
-            cwd=ROOT,
-            env=self.env(past_proxies=True),
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=False,
-        )
+        done = programs.python("manage.py", *words, env=self.env(past_proxies=True), seconds=180)
         if check and done.returncode:
             raise NotUp(f"manage.py {' '.join(words[:2])}: {done.stdout}\n{done.stderr[-2000:]}")
         return done.stdout or ("" if check else done.stderr)

@@ -16,9 +16,10 @@ from tests.chaos.observer import Observer
 from tests.chaos.run import Plan, Run
 from tests.chaos.scenarios.outages import strike_for
 from tests.chaos.schedule import Strike
-from tests.chaos.single import figures, nothing_wrong, play, until
+from tests.chaos.single import figures, nothing_wrong, play
 from tests.chaos.stage import Stage
 from tests.chaos.witness import Witness
+from tests.programs import until
 
 STRIKE = Strike(1.0, "crash-all", 0.0, "")
 

@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from tests.acceptance.system import until
 from tests.chaos.chronicle import Chronicle
 from tests.chaos.crew import Crew, Member
+from tests.programs import until
 
 #: Two processes, each of which says which it is.
 FORKS = """

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.system import until
 from tests.chaos.accepted import Register
 from tests.chaos.chronicle import Chronicle
 from tests.chaos.doors.direct import DirectDoor
@@ -21,6 +20,7 @@ from tests.chaos.doors.http import HttpDoor
 from tests.chaos.doors.purchases import purchase
 from tests.chaos.doors.queue import QueueDoor, Waiting
 from tests.chaos.observer import FINAL
+from tests.programs import until
 
 
 class Shop(HTTPServer):

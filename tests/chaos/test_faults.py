@@ -4,8 +4,6 @@ import os
 import shutil
 import subprocess
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +18,7 @@ from tests.chaos.instances import small_disk
 from tests.chaos.instances.small_disk import fill, mounted
 from tests.chaos.schedule import Strike
 from tests.chaos.system import ROOT
+from tests.programs import until
 
 
 def test_names_are_known() -> None:
@@ -89,11 +88,11 @@ def test_one_child_is_frozen_and_goes_on_later() -> None:
     thread = threading.Thread(target=CATALOGUE["freeze-child"].strike, args=(scene, strike))
     try:
         thread.start()
-        _until(lambda: _state(child.pid) == "T")
+        until(lambda: _state(child.pid) == "T")
         assert scene.chronicle.strikes() == {"freeze-child": 1}
         scene.ending.set()
         thread.join(10)
-        _until(lambda: _state(child.pid) != "T")
+        until(lambda: _state(child.pid) != "T")
     finally:
         scene.ending.set()
         child.kill()
@@ -115,13 +114,6 @@ def test_a_child_that_died_while_it_was_frozen_is_nobodys_to_wake() -> None:
 
 def _state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-
-def _until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_a_purge_takes_what_waits_and_marks_nothing_where_nothing_does(tmp_path: Path) -> None:

@@ -1,14 +1,13 @@
 """The system under test is the one that ships: its processes run with production's settings."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.chaos.backend import Backend
 from tests.chaos.chronicle import Chronicle
-from tests.chaos.system import ROOT, System
+from tests.chaos.system import System
 
 SEEN = """
 from django.conf import settings
@@ -20,14 +19,8 @@ print(settings.DEBUG, settings.SECURE_SSL_REDIRECT, settings.BEHIND_PROXY, setti
 def test_its_processes_run_with_production_settings(tmp_path: Path) -> None:
     system = System(Backend("sqlite+filesystem", tmp_path, {}, {}), Chronicle())
 
-    done = subprocess.run(
-        [sys.executable, "manage.py", "shell", "-v", "0", "-c", SEEN],
-        cwd=ROOT,
-        env=system.env(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
+    done = programs.python(
+        "manage.py", "shell", "-v", "0", "-c", SEEN, env=system.env(), seconds=120, check=True
     )
 
     # The mails lie where the witness reads them.

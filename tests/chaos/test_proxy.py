@@ -9,7 +9,7 @@ import pytest
 
 from tests.chaos.instances.server import HOST
 from tests.chaos.proxy import Mode, Proxy
-from tests.chaos.single import until
+from tests.programs import until
 
 #: Long enough for what must come, short where nothing may come.
 SOON, SILENCE = 5.0, 0.3

@@ -4,8 +4,9 @@ import pytest
 
 from tests.chaos.run import Run
 from tests.chaos.scenarios.outages import during, strike_for
-from tests.chaos.single import figures, nothing_wrong, play, until
+from tests.chaos.single import figures, nothing_wrong, play
 from tests.chaos.stage import Stage
+from tests.programs import until
 
 pytestmark = pytest.mark.slow
 HURT_SECONDS = 14

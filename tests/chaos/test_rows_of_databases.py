@@ -12,8 +12,9 @@ from tests.chaos.observer import CONNECTIONS, Away
 from tests.chaos.run import Run
 from tests.chaos.scenarios.outages import strike_for
 from tests.chaos.schedule import Strike
-from tests.chaos.single import count, figures, nothing_wrong, play, until
+from tests.chaos.single import count, figures, nothing_wrong, play
 from tests.chaos.stage import Stage
+from tests.programs import until
 
 pytestmark = pytest.mark.slow
 #: Transactions of the system that have written something and wait before they are through.

@@ -7,8 +7,9 @@ import pytest
 from tests.chaos.faults.clocks import wrong_by
 from tests.chaos.run import Run
 from tests.chaos.scenarios.outages import strike_for
-from tests.chaos.single import count, figures, nothing_wrong, play, until
+from tests.chaos.single import count, figures, nothing_wrong, play
 from tests.chaos.stage import Stage
+from tests.programs import until
 
 pytestmark = pytest.mark.slow
 #: What happened to one attempt more than once.

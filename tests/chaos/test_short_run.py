@@ -3,17 +3,16 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.chaos.instances import postgresql, rabbitmq
 from tests.chaos.instances.server import NotHere
 from tests.services import missing
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).resolve().parents[2]
 SEED = 7
 FAULTS = ("kill", "kill-child", "freeze", "broker-stop", "database-crash")
 SECONDS, LONGEST_SECONDS = 40, 600
@@ -24,15 +23,7 @@ def chaos(*words: str, seconds: float) -> subprocess.CompletedProcess[str]:
     environment = {
         name: text for name, text in os.environ.items() if not name.startswith(("SAS_", "DJANGO_"))
     }
-    return subprocess.run(
-        [sys.executable, "-m", "tests.chaos", *words],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        check=False,
-    )
+    return programs.python("-m", "tests.chaos", *words, env=environment, seconds=seconds)
 
 
 @pytest.fixture(autouse=True)

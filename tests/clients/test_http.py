@@ -5,14 +5,13 @@ import json
 import shlex
 import shutil
 import ssl
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orders.sandbox.server import Sandbox
+from tests import programs
 from tests.clients.clock import seconds
 from tests.clients.scripted import answer, scripted
 from workers.exceptions import DeadlinePassed, Permanent, Refused, Transient, Unavailable
@@ -105,7 +104,7 @@ def test_untrusted_certificate_is_refused(tmp_path: Path) -> None:
         " -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
     )
     made = ["-keyout", str(key), "-out", str(certificate)]
-    subprocess.run([*shlex.split(command), *made], check=True, capture_output=True)
+    programs.run(*shlex.split(command), *made, check=True)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(certificate, key)
 
@@ -142,14 +141,7 @@ def test_a_forked_child_uses_no_connection_of_its_parent(tmp_path: Path) -> None
         "assert call(3) is mine\n"
     )
     with Sandbox(tmp_path / "store") as sandbox:
-        ran = subprocess.run(
-            [sys.executable, "-c", script, sandbox.url],
-            cwd=Path(__file__).resolve().parents[2],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-        )
+        ran = programs.python("-c", script, sandbox.url, seconds=20)
 
     assert (ran.returncode, ran.stderr) == (0, "")
 

@@ -18,9 +18,11 @@ from orders.sandbox.faults import SWITCHES, FaultSet
 from orders.sandbox.server import Sandbox
 from sasproject.fault_page import choices
 from sasproject.stack import processes
+from tests import programs
 from tests.admin.conftest import staff
+from tests.programs import until
 from tests.sandbox.caller import Caller
-from tests.stack.fakes import SLEEP, eventually
+from tests.stack.fakes import SLEEP
 from workers.desk.models import Preferences
 from workers.models import Incident, Journal
 
@@ -138,12 +140,10 @@ def test_only_debug_and_loopback_only_have_it(
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     hosts = {} if has_page else {"DJANGO_ALLOWED_HOSTS": "shop.example.org"}
     secret = {"SAS_RUN_DIR": str(tmp_path), "DJANGO_SECRET_KEY": "k" * 60 + "0123456789"}
-    settings = subprocess.run(
-        [sys.executable, "-c", "from sasproject import settings; print(settings.FAULT_PAGE)"],
+    settings = programs.python(
+        "-c",
+        "from sasproject import settings; print(settings.FAULT_PAGE)",
         env={**inherited, **secret, **hosts, **variables},
-        cwd=Path(__file__).resolve().parents[2],
-        capture_output=True,
-        text=True,
         check=True,
     )
     assert settings.stdout.strip() == str(has_page)
@@ -269,7 +269,7 @@ def test_without_a_stack_there_is_nothing_to_kill(operator: Client) -> None:
 
 def test_a_process_that_has_ended_is_not_killed(tmp_path: Path) -> None:
     child = sleeper(tmp_path)
-    assert eventually(lambda: processes.marked(tmp_path) == [child.pid])
+    until(lambda: processes.marked(tmp_path) == [child.pid])
     child.kill()
     child.communicate()
     assert not processes.kill_marked(child.pid, tmp_path)

@@ -2,15 +2,13 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from sasproject.stack import processes
+from tests import programs
 
-BASE_DIR = Path(__file__).resolve().parents[2]
 LEFT_OUT = ("DATABASE_URL", "BROKER_URL", "DJANGO_SETTINGS_MODULE")
 FIGURES = {
     *("orders", "processed", "compensated", "cancelled", "error", "lost", "duplicate_effects"),
@@ -21,17 +19,11 @@ FIGURES = {
 @pytest.mark.slow
 def test_nothing_is_lost_and_nothing_happens_twice(tmp_path: Path) -> None:
     env = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
-    done = subprocess.run(
-        [
-            *(sys.executable, "manage.py", "demo", "--headless", "--orders", "20", "--seed", "7"),
-            *("--web-port", "0", "--sandbox-port", "0"),
-        ],
-        cwd=BASE_DIR,
+    done = programs.python(
+        *("manage.py", "demo", "--headless", "--orders", "20", "--seed", "7"),
+        *("--web-port", "0", "--sandbox-port", "0"),
         env={**env, "SAS_RUN_DIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
+        seconds=240,
     )
     said = f"{done.stdout}\n{done.stderr}"
     assert done.returncode == 0, said

@@ -4,7 +4,7 @@ import re
 import shutil
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.programs import ROOT
 
 
 def copied_names() -> list[str]:

@@ -24,9 +24,11 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from tests import programs
 from tests.acceptance.ledgers import effects
-from tests.acceptance.system import System, set_faults, until
+from tests.acceptance.system import System, set_faults
 from tests.deploy.image import ROOT, copy_image
+from tests.programs import until
 from tests.services import POSTGRES, own_postgres_database, own_rabbitmq_vhost
 
 pytestmark = pytest.mark.slow
@@ -278,14 +280,11 @@ def server(url: str) -> Mapping[str, Any]:
 
 
 def empty_queues(url: str) -> None:
-    host = ["-q", "-p", urlsplit(url).path.removeprefix("/")]
-    names = subprocess.run(
-        ["rabbitmqctl", *host, "list_queues", "name", "--no-table-headers"],
-        check=True, capture_output=True, text=True,
-    ).stdout.split()  # fmt: skip
+    host = ["-p", urlsplit(url).path.removeprefix("/")]
+    names = programs.rabbitmqctl(*host, "list_queues", "name", "--no-table-headers").split()
     assert "sas.scheduler" in names
     for name in names:
-        subprocess.run(["rabbitmqctl", *host, "purge_queue", name], check=True)
+        programs.rabbitmqctl(*host, "purge_queue", name)
 
 
 def postgres_tool(program: str, url: str, *words: str) -> None:

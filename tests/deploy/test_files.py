@@ -14,8 +14,10 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from tests import programs
 from tests.deploy.image import copied_names, copy_image
-from tests.stack.test_loopback import ROOT, environment
+from tests.programs import ROOT
+from tests.stack.test_loopback import environment
 
 PAGE = ROOT / "docs/how-to/run-in-production.md"
 UNITS = sorted((ROOT / "deploy/systemd").glob("*.service"))
@@ -104,9 +106,7 @@ def test_systemd_understands_the_units(tmp_path: Path) -> None:
         text = path.read_text().replace("/srv/shop/.venv/bin/", f"{ours}/")
         (tmp_path / path.name.replace("@", "@1")).write_text(text)
     names = sorted(str(path) for path in tmp_path.iterdir())
-    done = subprocess.run(
-        ["systemd-analyze", "verify", *names], capture_output=True, text=True, check=False
-    )
+    done = programs.run("systemd-analyze", "verify", *names)
     # Units of the machine's own may be worth a warning.
     assert [line for line in done.stderr.splitlines() if str(tmp_path) in line] == []
 
@@ -262,18 +262,13 @@ def test_the_image_s_own_commands_make_it_ready(image: Path) -> None:
     build = build.replace("/tmp/build", str(image.parent / "build"))
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     plain = {"PATH": path, "HOME": "/nowhere"}
-    subprocess.run(["sh", "-ec", build], cwd=image, env=plain, check=True, capture_output=True)
+    programs.run("sh", "-ec", build, cwd=image, env=plain, check=True)
 
     given = dict(re.findall(r"^(\w+)=(.*)$", (ROOT / ".env.example").read_text(), re.MULTILINE))
     secret = {"DJANGO_DEBUG": "off", "DJANGO_STATIC_ROOT": str(image / "static")}
     words = [sys.executable, "-m", "gunicorn", "sasproject.wsgi", "--check-config"]
-    done = subprocess.run(
-        words,
-        cwd=image,
-        env={**environment(Path("/proc/none"), **given, **secret), "PATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = programs.run(
+        *words, cwd=image, env={**environment(Path("/proc/none"), **given, **secret), "PATH": path}
     )
     assert done.returncode == 0, done.stderr
     assert (image / "static/staticfiles.json").exists()

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.stack.test_loopback import ROOT
+from tests import programs
+from tests.programs import ROOT
 from workers.desk.metrics import registry
 
 FOLDER = ROOT / "deploy/monitoring"
@@ -69,9 +69,7 @@ def test_each_rule_says_what_to_do() -> None:
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool here")
 def test_prometheus_understands_the_rules() -> None:
-    done = subprocess.run(
-        ["promtool", "check", "rules", str(RULES)], capture_output=True, text=True, check=False
-    )
+    done = programs.run("promtool", "check", "rules", str(RULES))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -81,7 +79,7 @@ def test_the_rules_page_for_what_they_say(tmp_path: Path) -> None:
     for path in (RULES, cases):
         shutil.copy(path, tmp_path)
     words = ["promtool", "test", "rules", str(tmp_path / cases.name)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = programs.run(*words)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -1,6 +1,5 @@
 """What the doctor says of brokers: real ones with rooms of the tests' own, and stand-ins."""
 
-import subprocess
 from collections.abc import Iterable, Iterator
 from typing import Any
 from unittest.mock import Mock
@@ -9,6 +8,7 @@ import pytest
 from celery import current_app
 from kombu import Connection, Producer
 
+from tests import programs
 from tests.services import own_rabbitmq_vhost, own_redis_database
 from workers.conf import sas
 from workers.desk import doctor
@@ -112,16 +112,12 @@ def test_rabbitmq_answers_and_confirms(rabbit: Broker) -> None:
 def _queues_of(rabbit: Broker) -> list[str]:
     vhost = rabbit.url.rsplit("/", 1)[1]
     command = ["rabbitmqctl", "-q", "list_queues", "-p", vhost, "name", "--no-table-headers"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    return programs.run(*command, check=True).stdout.split()
 
 
 def test_a_login_that_may_make_no_such_queue_is_no_error(rabbit: Broker) -> None:
     vhost = rabbit.url.rsplit("/", 1)[1]
-    subprocess.run(
-        ["rabbitmqctl", "-q", "set_permissions", "-p", vhost, "guest", "^$", ".*", ".*"],
-        check=True,
-        capture_output=True,
-    )
+    programs.rabbitmqctl("set_permissions", "-p", vhost, "guest", "^$", ".*", ".*")
 
     assert [level for level, _ in said(broker.confirms_messages())] == ["info"]
 
@@ -129,11 +125,7 @@ def test_a_login_that_may_make_no_such_queue_is_no_error(rabbit: Broker) -> None
 def test_a_message_that_a_policy_drops_is_told_of(rabbit: Broker) -> None:
     vhost = rabbit.url.rsplit("/", 1)[1]
     policy = '{"message-ttl": 0}'
-    subprocess.run(
-        ["rabbitmqctl", "-q", "set_policy", "-p", vhost, "drop", "^sas", policy],
-        check=True,
-        capture_output=True,
-    )
+    programs.rabbitmqctl("set_policy", "-p", vhost, "drop", "^sas", policy)
 
     assert said(broker.confirms_messages()) == [
         ("error", "a message the broker confirmed is not in its queue")

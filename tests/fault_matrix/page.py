@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.fault_matrix.rows import ROWS, Row
+from tests.programs import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PATH = ROOT / "proofs/fault-matrix.md"
 
 _HEAD = """\

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.matrix import PINS, PYTHON
 from tests.pages import checkout
 from tests.pages.test_tutorial import build_wheel
@@ -92,14 +93,12 @@ class Company:
         self._lasting: list[subprocess.Popen[bytes]] = []
 
     def run(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(self.python), *words],
+        return programs.run(
+            str(self.python),
+            *words,
             cwd=self.folder,
             env={**self.environment, **variables},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
+            seconds=120,
         )
 
     def manage(self, *words: str) -> str:
@@ -152,7 +151,7 @@ def company(origin: Path, tmp_path: Path) -> Iterator[Company]:
             *os.environ.get(PINS, "").split(),
         ],
     ):
-        subprocess.run(command, check=True, capture_output=True, text=True)
+        programs.run(*command, check=True)
     with own_postgres_database() as database, own_rabbitmq_vhost() as broker:
         company = Company(folder, python, database, broker)
         try:

@@ -3,11 +3,10 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from tests.guard.syntax import tree_of
+from tests.programs import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 #: What is no part of a running system: test kits, demo services, schema.
 LEFT_OUT = ("migrations", "testing", "sandbox", "demo", "demo_data.py", "doctor", "stack")
 POINTS = {"durable", "around"}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.guard.syntax import tree_of
+from tests.programs import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("workers", "orders", "sasproject")
 #: Columns that say where a process or step stands; only the store's statements write them.
 STATE_COLUMNS = {

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.guard.syntax import tree_of
+from tests.programs import ROOT
 from workers import states
 from workers.checks import DEPLOYMENT_NAMES
 from workers.conf import Number, declared
@@ -32,7 +33,6 @@ from workers.protocol.messages import Reply
 from workers.rules.external_answers import Outcome
 from workers.states import ProcessState, StepState
 
-ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PACKAGES = ("sasproject", "orders", "workers")
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("proofs/*.md")])

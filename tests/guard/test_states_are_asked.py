@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.guard.syntax import tree_of
+from tests.programs import ROOT
 from workers.states import ProcessState
 
-ROOT = Path(__file__).resolve().parents[2]
 STATES = {str(state) for state in ProcessState}
 #: How a database column, a stylesheet and the journal's events are spelled, which is not a choice
 #: of states.

@@ -11,9 +11,9 @@ from typing import Any
 from django.db import connection
 
 from tests.guard.failpoints import LEFT_OUT
+from tests.programs import ROOT
 from workers.runtime import failpoints
 
-ROOT = Path(__file__).resolve().parents[2]
 _PRODUCT = tuple(f"{ROOT / top}/" for top in ("workers", "orders", "sasproject"))
 #: They write for others, or hand on what others do.
 _CARRIERS = tuple(

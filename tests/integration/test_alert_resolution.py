@@ -18,7 +18,6 @@ from workers.models import Alert, Flow, Lease, Process, Sink, Step
 from workers.store import alert_resolution, alerts, sinks
 from workers.store.alert_resolution import resolve_ended
 
-pytestmark = pytest.mark.django_db
 NOW = timezone.now()
 HOUR = timedelta(hours=1)
 

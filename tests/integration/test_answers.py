@@ -23,8 +23,6 @@ from workers.supervisor import sweep
 from workers.testing import Wire, pass_time
 from workers.testing.agent_processes import CALL, REPLY
 
-pytestmark = pytest.mark.django_db
-
 #: The token that the agent's last call handed out.
 tokens: list[str] = []
 

@@ -14,8 +14,6 @@ from workers.operate import invariants
 from workers.testing import Wire, pass_time
 from workers.testing.agent_processes import CALL, REPLY
 
-pytestmark = pytest.mark.django_db
-
 
 class TestBeginningAgain:
     """Resubmitting from an earlier step undoes it and what came after it first."""

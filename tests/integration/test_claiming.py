@@ -22,8 +22,6 @@ from workers.store.db import dialect
 from workers.store.settle import settle_replies
 from workers.testing.agent_processes import room as anywhere
 
-pytestmark = pytest.mark.django_db
-
 LATER = NOW + timedelta(seconds=70)
 
 

@@ -23,7 +23,6 @@ from workers.supervisor import beat_schedule, beat_watchdog
 from workers.testing import Wire
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
 
 

@@ -26,7 +26,6 @@ from workers.store.settle import filed_replies
 from workers.testing import Wire
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
 HOW = "signal 9 (SIGKILL)"
 LATE = timedelta(seconds=40)
 

@@ -24,8 +24,6 @@ from workers.supervisor import beat_schedule
 from workers.testing import Wire
 from workers.testing.agent_processes import room as anywhere
 
-pytestmark = pytest.mark.django_db
-
 
 def defer(call: Call) -> Deferred:
     return Deferred(within_seconds=7200)

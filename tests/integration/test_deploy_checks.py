@@ -15,7 +15,6 @@ from workers.checks import in_flight, tables
 from workers.client.submission import submit
 from workers.models import Process, Step
 
-pytestmark = pytest.mark.django_db
 Toy = Callable[..., Process]
 
 

@@ -15,9 +15,6 @@ from workers.desk.doctor import Finding, database, tables
 from workers.desk.doctor.registry import probes
 from workers.store.db import dialect, prepared_plans
 
-pytestmark = pytest.mark.django_db
-
-
 POOLED = "a pooler stands before the database"
 
 

@@ -20,8 +20,6 @@ from workers.store import leases, prune_journals
 from workers.store.flow import holds
 from workers.supervisor import beat_schedule
 
-pytestmark = pytest.mark.django_db
-
 
 def said(found: Iterable[Finding]) -> list[tuple[str, str]]:
     return [(str(one.level), one.what) for one in found]

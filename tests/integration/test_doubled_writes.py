@@ -23,7 +23,6 @@ from workers.store.db.transactions import LostRow
 from workers.store.locked import load
 from workers.store.settle import settle_replies
 
-pytestmark = pytest.mark.django_db
 Decision = Callable[[LockedProcess], None]
 
 

@@ -40,8 +40,6 @@ from workers.testing import Wire, frozen_clock
 from workers.testing.clock import Clock
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
-
 DENIED = "permission denied for table workers_incident"
 
 

@@ -29,7 +29,6 @@ def note(name: str, when: When = When.SWEEP) -> None:
 
 @pytest.mark.usefixtures("empty")
 class TestRegistry:
-    @pytest.mark.django_db
     def test_one_that_raises_holds_up_no_other_and_none_changes_its_place(self) -> None:
         note("wash")
 
@@ -47,7 +46,6 @@ class TestRegistry:
         assert (failure.name, failure.error) == ("break", "RuntimeError: a cup")
         assert Lease.objects.filter(performed_at__isnull=False).count() == 2
 
-    @pytest.mark.django_db
     def test_what_another_performs_is_left_to_it(self) -> None:
         note("wash")
         note("dry")
@@ -92,7 +90,6 @@ def test_no_registered_duty_has_the_name_of_the_engines_own() -> None:
     assert not own & duties._registered.keys()
 
 
-@pytest.mark.django_db
 def test_at_rest_a_duty_is_performed_every_ten_seconds_and_at_once_for_news(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -117,7 +114,6 @@ def test_at_rest_a_duty_is_performed_every_ten_seconds_and_at_once_for_news(
         assert done == ["one", "two"] * 3
 
 
-@pytest.mark.django_db
 def test_a_duty_that_failed_does_not_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duties, "REST_SECONDS", 10.0)
 

@@ -12,7 +12,6 @@ from workers.checks.edited_versions import find_edited
 from workers.definitions import registry
 from workers.models import Step
 
-pytestmark = pytest.mark.django_db
 PAY = step("pay", "toy.alpha", undo=Undo("refund", "toy.undoer"))
 SHIP = step("ship", "toy.beta", after="pay")
 Declare = Callable[..., None]

@@ -13,8 +13,6 @@ from workers.models import Journal, Process
 from workers.store.operate import edit_input
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
-
 ORDER = {"customer": {"address": "12 Oak St", "name": "Ada"}, "gift": False}
 
 

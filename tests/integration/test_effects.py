@@ -18,8 +18,6 @@ from workers.supervisor import sweep
 from workers.testing import Wire, pass_time
 from workers.testing.agent_processes import CALL, REPLY
 
-pytestmark = pytest.mark.django_db
-
 LATER = datetime(2126, 1, 1, tzinfo=UTC)
 
 

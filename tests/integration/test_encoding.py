@@ -10,8 +10,6 @@ from workers.checks import tables
 from workers.checks.tables import check_encoding
 from workers.desk.doctor import database as doctor
 
-pytestmark = pytest.mark.django_db
-
 
 class Latin:
     """A database of PostgreSQL, and its cursor."""

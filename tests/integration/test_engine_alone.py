@@ -1,11 +1,11 @@
 """The engine in a project without the operators' desk."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import programs
+from tests.programs import ROOT
+
 SETTINGS = """
 from pathlib import Path
 SECRET_KEY = "trips" * 10
@@ -123,18 +123,16 @@ def test_the_engine_alone_runs_processes_and_shows_its_rows(tmp_path: Path) -> N
     }.items():
         (app / name).write_text(text)
 
-    done = subprocess.run(
-        [sys.executable, "-c", RUN],
+    done = programs.python(
+        "-c",
+        RUN,
         cwd=tmp_path,
         env={
             **os.environ,
             "PYTHONPATH": f"{tmp_path}:{ROOT}",
             "DJANGO_SETTINGS_MODULE": "trips.settings",
         },
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+        seconds=120,
     )
 
     assert done.returncode == 0, done.stderr[-3000:]

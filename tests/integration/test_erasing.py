@@ -39,7 +39,6 @@ from workers.privacy import persons
 from workers.rules.approved_acts import Act
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
 ANN: dict[str, Any] = {"actor": "operator:ann", "reason": "asked by post"}
 #: Whatever is ours; the rest of a process is Django's and its libraries'.
 OURS = ("workers", "desk", "orders", "sessions", "admin")

@@ -1,13 +1,13 @@
 """A faulty definition behind a good one: whoever asks is told of the fault itself, each time."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import programs
+from tests.programs import ROOT
+
 SETTINGS = """
 SECRET_KEY = "trips"
 USE_TZ = True
@@ -93,8 +93,8 @@ def project(folder: Path, *, workflows: str = "", agents: str = "") -> Path:
 
 
 def run(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *words],
+    done = programs.python(
+        *words,
         cwd=folder,
         env={
             "PATH": os.environ["PATH"],
@@ -102,10 +102,7 @@ def run(folder: Path, *words: str) -> str:
             "DJANGO_SETTINGS_MODULE": "trips.settings",
             "C_FORCE_ROOT": "1",
         },
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+        seconds=60,
     )
     return done.stdout + done.stderr
 

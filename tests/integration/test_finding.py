@@ -15,7 +15,6 @@ from workers.store.claims import find_work
 from workers.store.claims.find_work import Look
 from workers.store.settle import filed_replies
 
-pytestmark = pytest.mark.django_db
 Toy = Callable[..., Process]
 
 NOTHING = Look(

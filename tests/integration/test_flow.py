@@ -26,8 +26,6 @@ from workers.supervisor import beat_schedule
 from workers.testing import Wire, pass_time
 from workers.testing.agent_processes import room as anywhere
 
-pytestmark = pytest.mark.django_db
-
 
 def away(call: Call) -> dict[str, Any]:
     raise Unavailable("http_503", "away")

@@ -20,8 +20,6 @@ from workers.testing import Wire
 
 __all__ = ["waiting"]
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.mark.parametrize("is_settled_anew", [False, True])
 def test_success_of_a_call_before_beginning_again_is_kept_and_told_once(

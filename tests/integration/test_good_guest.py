@@ -1,10 +1,7 @@
 """What the engine leaves alone: the project's own tasks, tests and other Celery apps."""
 
 import inspect
-import subprocess
-import sys
 import textwrap
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -17,6 +14,7 @@ from celery.signals import beat_init, celeryd_after_setup, celeryd_init, import_
 from celery.worker import state
 
 from sasproject.celery import app as installed
+from tests import programs
 from tests.integration.test_installing import celery_app
 from workers.agent import graceful_shutdown
 from workers.celery import hooks, install, starting
@@ -27,7 +25,6 @@ from workers.conf import sas
 from workers.wire import dispatch, publisher
 
 HOOKS = "workers.celery.hooks"
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def task(name: str) -> Any:
@@ -214,14 +211,7 @@ from workers.celery import hooks, install
 
 
 def run(code: str) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", IN_A_PROCESS + textwrap.dedent(code)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    ended = programs.python("-c", IN_A_PROCESS + textwrap.dedent(code), seconds=100)
     assert ended.returncode == 0, ended.stderr
 
 

@@ -16,8 +16,6 @@ from workers.checks import grants, tables
 from workers.models import Process, Step
 from workers.operate import retention
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.mark.postgresql
 def test_the_rights_of_the_how_to_are_enough() -> None:

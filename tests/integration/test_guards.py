@@ -31,7 +31,6 @@ from workers.store.flow import flow_settings, holds
 from workers.store.settle import settle_replies
 from workers.testing.agent_processes import room as anywhere
 
-pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(seconds=10)
 DEFERRAL = {"seconds": 60.0, "question": "?", "permission": "", "escalate_seconds": None}
 

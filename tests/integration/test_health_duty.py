@@ -21,7 +21,6 @@ from workers.store import leases
 from workers.store.db import dialect
 from workers.testing import Wire, frozen_clock
 
-pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)
 
 

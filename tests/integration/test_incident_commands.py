@@ -17,7 +17,6 @@ from workers.desk.store import incidents, notes
 from workers.exceptions import StateError
 from workers.models import Alert, Flow, Incident, Journal
 
-pytestmark = pytest.mark.django_db
 NOW = timezone.now()
 HOUR = timedelta(hours=1)
 ACTOR = "operator:ann"

@@ -27,7 +27,6 @@ from workers.store import alerts
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
 NOW = timezone.now()
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 FAULT = {"kind": "permanent", "code": "http_400", "message": "POST /charge: answered 400"}

@@ -1,7 +1,6 @@
 """The engine in a Celery app of another project: what `install(app)` gives it."""
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -15,6 +14,7 @@ from kombu import Queue
 from kombu.transport import TRANSPORT_ALIASES
 from kombu.utils.imports import symbol_by_name
 
+from tests import programs
 from workers.apps import _refuse_uninstalled
 from workers.celery import conf, install, marker
 from workers.checks import check_celery, check_databases
@@ -168,7 +168,7 @@ print([message.id for message in check_celery(None)])
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "sasproject.settings"}
 
     command = [sys.executable, "-c", script]
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    ran = programs.run(*command, env=environment)
 
     assert "workers.W014" in ran.stdout, ran.stderr
 

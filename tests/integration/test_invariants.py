@@ -26,8 +26,6 @@ from workers.operate import invariants as engine
 from workers.store.db import dialect
 from workers.testing import Wire, pass_time
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def lively(wire: Wire) -> Process:

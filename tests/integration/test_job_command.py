@@ -18,7 +18,6 @@ from workers.models import Alert, Incident, Process, Step
 from workers.testing import Wire
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
 NOW = timezone.now()
 
 

@@ -1,7 +1,5 @@
 """A job can change a sample first: it pauses by itself, and whoever looks has it go on."""
 
-import pytest
-
 from tests.integration.test_jobs import WHO, failed, job_of, seen
 from workers.desk.models import BulkJob
 from workers.desk.operate import jobs
@@ -9,8 +7,6 @@ from workers.desk.store import jobs as store
 from workers.desk.store.jobs import ChunkResult
 from workers.models import Journal, Process
 from workers.testing import Wire
-
-pytestmark = pytest.mark.django_db
 
 
 def test_a_sample_is_changed_and_then_the_job_pauses_by_itself() -> None:

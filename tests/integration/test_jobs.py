@@ -26,7 +26,6 @@ from workers.store import leases
 from workers.testing import Wire
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
 WHO: dict[str, Any] = {"actor": "operator:ann", "reason": "the bank is back", "source": {}}
 NOW = timezone.now()
 

@@ -48,7 +48,7 @@ from workers.store.flow.flow_settings import set_flow
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+pytestmark = pytest.mark.postgresql
 NOW = timezone.now()
 LONG_AGO = NOW - timedelta(days=2000)
 PURCHASE = (Customer("Ada", "ada@example.org", "1 Mill Lane"), [Line("SKU-001", 2)])

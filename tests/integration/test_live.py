@@ -19,8 +19,6 @@ from workers.store.locked import step_index
 from workers.testing import Wire, frozen_clock
 from workers.testing.agent_processes import room as anywhere
 
-pytestmark = pytest.mark.django_db
-
 #: That of a toy step.
 TIMEOUT = timedelta(seconds=30)
 CLAIMED = {

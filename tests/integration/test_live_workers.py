@@ -15,7 +15,7 @@ from workers.store.claims.claim_steps import Room
 from workers.store.settle import settle_replies
 from workers.testing import Wire
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_assumption")]
+pytestmark = pytest.mark.usefixtures("no_assumption")
 
 
 @pytest.fixture

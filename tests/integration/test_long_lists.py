@@ -12,7 +12,6 @@ from tests.factories import ProcessFactory, StepFactory
 from workers.definitions.sentences import NAMED
 from workers.models import Process
 
-pytestmark = pytest.mark.django_db
 NAMES = [f"step{n}" for n in range(2 * NAMED)]
 DONE = {"processed": True, "may_have_effect": True}
 FAILED = {"state": "error", "fault": {"kind": "permanent", "code": "no", "message": "no"}}

@@ -16,8 +16,6 @@ from workers.store.expire import expire_claims
 from workers.testing import Wire, pass_time
 from workers.testing.agent_processes import room
 
-pytestmark = pytest.mark.django_db
-
 
 def test_what_was_started_by_a_write_without_an_answer_is_given_back(
     wire: Wire, monkeypatch: pytest.MonkeyPatch

@@ -25,7 +25,7 @@ from workers.store.flow import holds
 from workers.store.operate import after_restore, lost_commits
 from workers.testing import frozen_clock
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+pytestmark = pytest.mark.postgresql
 
 
 def was(**facts: Any) -> Installation:

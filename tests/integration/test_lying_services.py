@@ -18,7 +18,6 @@ from workers.testing import Wire
 from workers.testing.agent_processes import CALL
 
 __all__ = ["order"]
-pytestmark = pytest.mark.django_db
 
 STEPS = {"payment": "charge_payment", "shipping": "book_shipment", "billing": "issue_invoice"}
 SERVICES = ["payment", *(pytest.param(name, marks=pytest.mark.volume) for name in [*STEPS][1:])]

@@ -25,7 +25,6 @@ from workers.models import Flow, Step
 from workers.store.flow import holds
 from workers.testing import Clock, Wire, frozen_clock
 
-pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)
 Sample = tuple[str, tuple[str, ...]]
 

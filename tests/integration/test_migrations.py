@@ -5,8 +5,6 @@ columns of that time and no others, as code of that time would write it.
 """
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +20,7 @@ from orders.invariants import violations as shop_violations
 from orders.models import Order, OrderLine, Product, Reservation
 from orders.sandbox.server import Sandbox
 from orders.submission import Customer, Line, place_order
+from tests import programs
 from workers import scheduler
 from workers.models import Journal, Process, Step
 from workers.operate.invariants import violations
@@ -102,7 +101,6 @@ def expect_processed(wire: Wire, sandbox: Sandbox) -> None:
 
 @of_the_fault
 @pytest.mark.volume
-@pytest.mark.django_db
 @pytest.mark.parametrize("deliveries", UNDER_WAY)
 @pytest.mark.parametrize(("app", "name"), STANDS)
 def test_orders_that_code_of_before_writes_are_carried_on(
@@ -163,16 +161,14 @@ def test_a_project_with_other_keys_for_its_own_tables_makes_no_migration_of_the_
         "from sasproject.settings import *; DEFAULT_AUTO_FIELD = 'django.db.models.AutoField'"
     )
     (tmp_path / "theirs.py").write_text(settings)
-    done = subprocess.run(
-        [*(sys.executable, "manage.py", "makemigrations", "--check", "--dry-run", *OURS)],
+    done = programs.python(
+        *("manage.py", "makemigrations", "--check", "--dry-run"),
+        *OURS,
         env={
             **os.environ,
             "SAS_RUN_DIR": str(tmp_path),
             "PYTHONPATH": str(tmp_path),
             "DJANGO_SETTINGS_MODULE": "theirs",
         },
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert (done.returncode, done.stdout[:19]) == (0, "No changes detected")

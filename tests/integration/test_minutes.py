@@ -23,7 +23,6 @@ from workers.runtime.json_text import encode_document
 from workers.store.db import dialect
 from workers.testing import Clock, Wire, frozen_clock
 
-pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)
 
 

@@ -27,8 +27,6 @@ from workers.testing.agent_processes import CALL, REPLY
 from workers.testing.agent_processes import room as anywhere
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
-
 #: A version that is not in this code.
 V99 = KnownDefinitions(versions=frozenset({"toy_line:99", "toy_conditional:99", "toy_heard:99"}))
 

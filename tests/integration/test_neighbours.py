@@ -69,7 +69,6 @@ def test_every_task_of_the_engine_asks_whose_its_message_is() -> None:
     assert [name for name in engine if not isinstance(app.tasks[name], OwnTask)] == []
 
 
-@pytest.mark.django_db
 def test_a_foreign_message_is_not_worked_on_and_goes_back_for_its_owner(
     sent: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,7 +96,6 @@ def test_a_foreign_message_is_not_worked_on_and_goes_back_for_its_owner(
     assert THEIRS in text_of(alert)
 
 
-@pytest.mark.django_db
 def test_what_its_owner_does_not_take_is_set_aside(sent: list[Any]) -> None:
     deliver(dispatch.ADVANCE, [], sas_installation=THEIRS, sas_hops=neighbours.MOST_HOPS)
     # Nobody waits for that owner again in vain.
@@ -114,7 +112,6 @@ def test_the_rests_of_a_message_are_shorter_than_an_answer_may_take() -> None:
     assert 5 < sum(rests) < 10
 
 
-@pytest.mark.django_db
 def test_a_broker_that_takes_nothing_keeps_the_foreign_message(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -134,7 +131,6 @@ def test_a_broker_that_takes_nothing_keeps_the_foreign_message(
     assert rejected.value.requeue
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("headers", [{}, {"sas_installation": OURS}, {"sas_installation": ""}])
 def test_our_own_messages_and_those_of_older_code_are_worked_on(
     headers: dict[str, str], sent: list[Any], monkeypatch: pytest.MonkeyPatch
@@ -160,7 +156,6 @@ def test_a_drained_queue_leaves_foreign_messages_to_celery() -> None:
     assert queue_drain._is_of(Message(), (dispatch.TAKE,))  # type: ignore[arg-type]
 
 
-@pytest.mark.django_db
 def test_migrate_makes_one_row_and_keeps_it() -> None:
     (row,) = Installation.objects.all()
     call_command("migrate", verbosity=0)

@@ -24,8 +24,6 @@ from workers.privacy import erase as erasing
 from workers.store import alert_resolution
 from workers.testing import Wire, pass_time
 
-pytestmark = pytest.mark.django_db
-
 
 def place(key: str = "key-1", *, price: str = "18.50", quantity: int = 1) -> Order:
     Product.objects.get_or_create(

@@ -25,7 +25,6 @@ from workers.supervisor import beat_schedule
 from workers.testing import Wire, assert_invariants, frozen_clock
 from workers.testing.agent_processes import room as anywhere
 
-pytestmark = pytest.mark.django_db
 Ends = list[End]
 DEFERRAL = {"seconds": 60.0, "question": "", "permission": "", "escalate_seconds": None}
 

@@ -10,8 +10,6 @@ from orders.models import Order, Product
 from orders.submission import Customer, Line, place_order
 from workers.models import Journal, Step
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def order() -> Order:

@@ -10,8 +10,6 @@ from orders.models import Order, Product
 from orders.numbers import skip_to
 from orders.submission import Customer, Line, place_order
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture(autouse=True)
 def product() -> None:

@@ -25,8 +25,6 @@ from workers.models import Alert, Journal, Process, Step
 from workers.testing import Wire, frozen_clock, pass_time
 from workers.testing.agent_processes import CALL, REPLY
 
-pytestmark = pytest.mark.django_db
-
 DOOMED = 3
 EXHAUSTED = 3
 

@@ -14,7 +14,6 @@ from workers.rules.evidence import MAY_BE_UNDONE
 from workers.store.operate import after_restore
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(minutes=5)
 FAULT = MAY_BE_UNDONE.noted(LATER).to_json()
 

@@ -11,8 +11,6 @@ from tests.integration.test_persons import private_letter
 from workers.models import Journal
 from workers.privacy import persons, register
 
-pytestmark = pytest.mark.django_db
-
 
 def test_what_was_kept_is_left_to_do_until_all_is_erased() -> None:
     ended_order()

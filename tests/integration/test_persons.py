@@ -29,8 +29,6 @@ from workers.models import Incident, Journal, Process
 from workers.privacy import persons, register
 from workers.store.flow import holds
 
-pytestmark = pytest.mark.django_db
-
 
 def test_a_dry_run_says_what_would_go_and_changes_nothing() -> None:
     order = ended_order()

@@ -10,7 +10,6 @@ from django.db import IntegrityError, connection, transaction
 from tests.integration.test_store_settling import NOW, Toy, a_result, settle, started
 from workers.store.db import dialect
 
-pytestmark = pytest.mark.django_db
 HOLD = (
     "INSERT INTO workers_hold (kind, name, reason, began_at, began_by, ended_by)"
     " VALUES ('agent', %s, 'test', %s, 'somebody', '')"

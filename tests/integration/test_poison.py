@@ -29,8 +29,6 @@ from workers.testing.agent_processes import CALL, REPLY
 from workers.testing.wire import Sent
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
-
 
 def some(count: int) -> list[Process]:
     return [submit("toy_line", subject=f"Toy {number}", input={}) for number in range(count)]

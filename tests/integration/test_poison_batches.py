@@ -21,7 +21,6 @@ from workers.store.expire import expire_claims
 from workers.store.locked import load
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
 LATE = NOW + timedelta(hours=1)
 
 

@@ -42,7 +42,6 @@ from workers.store.settle import filed_replies
 from workers.testing import Wire, frozen_clock
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(hours=1)
 WORD = {"actor": "operator:ann", "reason": "r"}
 JUNK = ['"text"', "[1]", "[{}]", "{}", '{"kind": 3, "agent": [], "says": 3}', "3", "[[]]", "null"]

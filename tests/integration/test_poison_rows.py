@@ -20,7 +20,6 @@ from workers.testing import Wire
 from workers.testing.agent_processes import CALL
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(minutes=5)
 
 

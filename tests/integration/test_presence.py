@@ -16,8 +16,6 @@ from workers.models import Worker
 from workers.runtime import worker_pulse
 from workers.store import live_code, live_workers
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def reported(monkeypatch: pytest.MonkeyPatch) -> Worker:

@@ -10,8 +10,6 @@ from workers.client.submission import submit
 from workers.models import Journal, Process
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
-
 
 def process(*words: object) -> str:
     out = StringIO()

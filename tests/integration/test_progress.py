@@ -10,7 +10,6 @@ from workers.definitions import registry
 from workers.models import Process
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
 NAMES = sorted({workflow.name for workflow in registry.workflows()})
 
 

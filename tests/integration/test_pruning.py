@@ -21,7 +21,6 @@ from workers.store.flow import holds
 from workers.testing import Wire
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(days=100)
 
 

@@ -19,7 +19,6 @@ from workers.models import Alert, Journal, LiveStep, Process, Sink, Step, UndoRe
 from workers.operate import invariants, retention
 from workers.store import prune_journals, prune_processes
 
-pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(days=100)
 TABLES = (Process, Step, LiveStep, Journal, Sink, Alert, UndoRequest, Order, OrderLine, Return)
 

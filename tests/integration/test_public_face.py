@@ -1,8 +1,6 @@
 """What an application imports from `workers`, and what its verbs wake."""
 
 import ast
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ import pytest
 from django.db import transaction
 
 import workers
+from tests import programs
 from tests.integration.conftest import rows
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import refuse
@@ -21,7 +20,6 @@ from workers.models import Step
 from workers.testing import Wire
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
 ROOT = Path(workers.__file__).parent
 
 
@@ -118,9 +116,7 @@ def test_type_checkers_see_what_is_imported_later() -> None:
     ids=["the package no models", "a worker no pages"],
 )
 def test_it_loads_no_more_than_it_needs(script: str) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
+    ran = programs.python("-c", script)
 
     assert (ran.returncode, ran.stderr) == (0, "")
 

@@ -202,7 +202,6 @@ def test_readiness_on_sqlite_is_to_be_able_to_write(
     reader.close()
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("error", db_connections.AWAY)
 def test_a_page_says_when_to_come_back(
     error: type[Exception], client: Client, monkeypatch: pytest.MonkeyPatch

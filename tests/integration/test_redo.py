@@ -20,7 +20,6 @@ from workers.rules.rows import NewSink
 from workers.store import alert_resolution
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
 ANN: dict[str, Any] = {"actor": "operator:ann", "reason": "the mail server is back"}
 
 

@@ -5,7 +5,7 @@ from django.db import ProgrammingError, connection, transaction
 
 from tests import roles
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+pytestmark = pytest.mark.postgresql
 
 #: What would make whoever breaks into a process a client, an operator, a forger or a spy.
 REFUSED: dict[str, tuple[str, ...]] = {

@@ -18,8 +18,6 @@ from workers.store.flow import flow_settings, holds
 from workers.testing import Wire, forget_duties, pass_time
 from workers.testing.agent_processes import room as anywhere
 
-pytestmark = pytest.mark.django_db
-
 
 class TestHolds:
     @pytest.mark.parametrize(

@@ -14,8 +14,6 @@ from workers.store import leases, prune_journals
 from workers.store.db import dialect
 from workers.store.expire import expire_claims
 
-pytestmark = pytest.mark.django_db
-
 
 def left(name: str) -> timedelta:
     """Return for how long a lease lasts yet."""

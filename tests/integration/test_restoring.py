@@ -17,8 +17,6 @@ from workers.store.operate import after_restore
 from workers.testing import Wire
 from workers.testing.agent_processes import CALL, REPLY
 
-pytestmark = pytest.mark.django_db
-
 
 def restore(*processes: Process) -> int:
     since = dialect.read_clock()

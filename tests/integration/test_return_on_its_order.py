@@ -15,8 +15,6 @@ from tests.shop.conftest import order_with
 from tests.shop.test_order_page import page_of
 from workers.models import Process, Step
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def order() -> Order:

@@ -19,8 +19,6 @@ from workers.operate import invariants
 from workers.rules.external_answers import Outcome
 from workers.testing import Wire, pass_time
 
-pytestmark = pytest.mark.django_db
-
 
 def ordered() -> Order:
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)

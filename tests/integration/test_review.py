@@ -18,7 +18,6 @@ from workers.operate import invariants
 from workers.rules.external_answers import Outcome
 from workers.testing import Wire, pass_time
 
-pytestmark = pytest.mark.django_db
 HOUR, DAY = 3600, 86_400
 
 

@@ -13,8 +13,6 @@ from workers.store.settle import settle_replies
 from workers.supervisor import beat_schedule
 from workers.testing.agent_processes import room as anywhere
 
-pytestmark = pytest.mark.django_db
-
 
 def hot_updates(table: str) -> int:
     """Return a count that grows with each change of a row that touches no index."""

@@ -16,8 +16,6 @@ from workers.store.flow import holds
 from workers.testing import Wire, forget_duties, pass_time
 from workers.testing.agent_processes import CALL
 
-pytestmark = pytest.mark.django_db
-
 LATER = datetime(2126, 1, 1, tzinfo=UTC)
 
 

@@ -30,9 +30,6 @@ from workers.testing import Wire, pass_time
 from workers.testing.agent_processes import CALL
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
-
-
 #: As it is without the wire of tests.
 LATER = dispatch.WakeUp.later
 

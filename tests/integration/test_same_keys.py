@@ -13,8 +13,6 @@ from workers.rules.rows import NewProcess
 from workers.store.db import dialect
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
-
 
 def keys(process: Process) -> list[str]:
     steps = Step.objects.filter(process=process).order_by("position")

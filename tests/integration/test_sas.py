@@ -1,19 +1,17 @@
 """`manage.py sas NOUN`: one command of the engine's, and every other name is the project's."""
 
 import subprocess
-import sys
 from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command, get_commands
 
+from tests import programs
 from workers.management.commands import sas
 
 
 def manage(*words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "manage.py", *words], capture_output=True, text=True, check=False
-    )
+    return programs.python("manage.py", *words)
 
 
 def test_it_is_the_only_command_of_the_engine_and_its_desk() -> None:
@@ -42,7 +40,6 @@ def test_a_noun_that_is_unknown_is_refused_with_those_there_are() -> None:
         call_command("sas", "orders")
 
 
-@pytest.mark.django_db
 def test_sas_command_passes_arguments_and_stdout_to_noun() -> None:
     out = StringIO()
     call_command("sas", "flow", "show", "--json", stdout=out)

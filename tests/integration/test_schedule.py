@@ -1,12 +1,10 @@
 """The periodic duties exist after `migrate`, and operators may change them."""
 
-import pytest
 from django_celery_beat.models import PeriodicTask
 
 from workers.models import Flow
 from workers.supervisor import beat_schedule
 
-pytestmark = pytest.mark.django_db
 SWEEP = "Supervisor: sweep for expired steps"
 POLL = "Scheduler: poll"
 PRUNE = "Retention: prune"

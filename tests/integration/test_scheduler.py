@@ -28,8 +28,6 @@ from workers.testing.agent_processes import CALL
 from workers.testing.agent_processes import room as anywhere
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.mark.fault("F11")
 def test_wake_ups_that_the_broker_refuses_cost_time_and_nothing_else(wire: Wire) -> None:

@@ -58,7 +58,6 @@ class TestCheck:
     def wrong(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(session, "unfit", lambda database: [("It is wrong.", "Mend it.")])
 
-    @pytest.mark.django_db
     def test_check_and_migrate_refuse_it(self, wrong: None) -> None:
         (refused,) = check_session(None, databases=["default"])
         assert (refused.id, refused.msg, refused.hint) == (
@@ -67,14 +66,12 @@ class TestCheck:
             "Mend it.",
         )
 
-    @pytest.mark.django_db
     def test_whatever_starts_refuses_it(self, wrong: None) -> None:
         assert tables.problem() == "It is wrong. Mend it."
 
     def test_no_other_command_asks(self, wrong: None) -> None:
         assert check_session(None) == []
 
-    @pytest.mark.django_db
     def test_this_database_is_right(self) -> None:
         assert session.unfit(connection) == []
         assert "workers.E024" not in [one.id for one in run_checks(databases=["default"])]

@@ -27,8 +27,6 @@ from workers.testing import Wire
 from workers.testing.scripted_agents import OneByOne
 from workers.wire import dispatch, queue_drain
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture(autouse=True)
 def unknown_paces() -> None:

@@ -18,9 +18,6 @@ from workers.store.claims import claim_steps
 from workers.testing import Wire
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
-
-
 # A call that has its process to itself
 
 

@@ -24,8 +24,6 @@ from workers.store.locked import load
 from workers.testing import Wire
 from workers.wire import dispatch, queue_drain
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> list[float]:

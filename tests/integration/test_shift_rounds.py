@@ -26,8 +26,6 @@ from workers.store.settle import filed_replies
 from workers.testing import Wire
 from workers.wire import dispatch, queue_drain
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def acts(monkeypatch: pytest.MonkeyPatch) -> list[str]:

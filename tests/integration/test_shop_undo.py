@@ -19,7 +19,6 @@ from workers.models import Alert, Step
 from workers.operate.invariants import violations
 from workers.testing import Wire, pass_time
 
-pytestmark = pytest.mark.django_db
 SERVICES = ("payment", "shipping", "courier", "billing")
 REFUSE = {"fail_every": 1, "error_status": 422}
 

@@ -26,7 +26,6 @@ from workers.store.settle import filed_replies
 from workers.testing import Wire
 from workers.testing.agent_processes import CALL
 
-pytestmark = pytest.mark.django_db
 Toy = Callable[..., Process]
 MARK = worker_identity.mark_of("0a1b2c3d")
 SOON = NOW + timedelta(seconds=1)

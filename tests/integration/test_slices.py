@@ -2,13 +2,9 @@
 
 import itertools
 
-import pytest
-
 from workers.client.submission import submit
 from workers.models import Process, Step
 from workers.operate import invariant_check
-
-pytestmark = pytest.mark.django_db
 
 
 def test_slices_are_bounded_by_rows_though_a_sequence_jumped() -> None:

@@ -20,8 +20,6 @@ from workers.operate import invariants
 from workers.testing import Wire, pass_time
 from workers.testing.agent_processes import CALL, REPLY
 
-pytestmark = pytest.mark.django_db
-
 
 def last(process: Process) -> Journal:
     return Journal.objects.filter(process=process).latest("id")

@@ -23,8 +23,6 @@ from workers.models import Alert, Flow, Hold, Journal, Process, Step
 from workers.store.db import dialect
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
-
 
 def run(*words: object) -> str:
     out = StringIO()

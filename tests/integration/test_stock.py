@@ -13,8 +13,6 @@ from workers.definitions.agent import Call, Deadline
 from workers.exceptions import Refused
 from workers.runtime.failpoints import durable
 
-pytestmark = pytest.mark.django_db
-
 
 def test_the_rows_of_products_are_held_from_the_last_statement_only() -> None:
     """Every other order of a product waits from there to the commit."""

@@ -12,7 +12,6 @@ from workers.models import Flow, Journal, Process, Step
 from workers.store.claims import claim_steps, release
 from workers.testing.agent_processes import room as anywhere
 
-pytestmark = pytest.mark.django_db
 Toy = Callable[..., Process]
 
 

@@ -18,7 +18,6 @@ from workers.store.claims import find_work
 from workers.store.expire import expire_claims
 from workers.store.settle import filed_replies, settle_replies
 
-pytestmark = pytest.mark.django_db
 Toy = Callable[..., Process]
 AFTER = NOW + timedelta(seconds=32)
 

@@ -24,7 +24,6 @@ from workers.store.settle import filed_replies, settle_replies
 from workers.store.settle.settle_replies import SettleResult
 from workers.testing.agent_processes import room as anywhere
 
-pytestmark = pytest.mark.django_db
 Toy = Callable[..., Process]
 
 

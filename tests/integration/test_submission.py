@@ -12,7 +12,6 @@ from workers.models import Journal, Process, Step
 from workers.testing import Wire
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
 ANN = Customer("Ann", "ann@example.org", "Street 1")
 
 

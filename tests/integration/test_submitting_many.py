@@ -18,7 +18,6 @@ from workers.exceptions import UnknownAgent
 from workers.models import Journal, Process, Sink, Step
 from workers.rules.rows import NewProcess, NewSink
 
-pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 #: What no two processes share.
 OWN = {"id", "uid", "process_id", "step_id", "subject", "idempotency_key", "turn"}

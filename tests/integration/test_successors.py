@@ -28,8 +28,6 @@ from workers.store.settle import settle_replies
 from workers.testing.agent_processes import room as anywhere
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
-
 #: Statements of a settlement of several replies: the planner's settings, the lock of processes,
 #: their steps, the lock of flow rows.
 AFTER_READ, AFTER_LOCKED = 3, 4

@@ -67,7 +67,6 @@ def test_a_write_is_a_line_and_steers_nothing(
     assert err.getvalue() == "e\n\tf\\u001b\\u202e\n"
 
 
-@pytest.mark.django_db
 def test_a_process_and_its_sinks_forge_nothing() -> None:
     process = order_in_error().process
     Process.objects.filter(pk=process.pk).update(subject=FORGED)

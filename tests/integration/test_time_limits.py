@@ -3,8 +3,6 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from tests.integration.conftest import begin, only
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import be_away, fail
@@ -18,8 +16,6 @@ from workers.store.db import dialect
 from workers.supervisor import sweep
 from workers.testing import Wire, pass_time
 from workers.testing.agent_processes import CALL, REPLY
-
-pytestmark = pytest.mark.django_db
 
 LATER = datetime(2126, 1, 1, tzinfo=UTC)
 

@@ -15,8 +15,6 @@ from workers.exceptions import Permanent, Transient
 from workers.http import trace_headers
 from workers.testing import Wire, pass_time
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:

@@ -15,8 +15,6 @@ from workers.exceptions import Unavailable
 from workers.http import post
 from workers.protocol.messages import Request
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.mark.parametrize(
     ("effect", "tries"),

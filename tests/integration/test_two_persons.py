@@ -30,7 +30,6 @@ from workers.store.db import dialect
 from workers.store.operate import undo_requests
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
 ANN: dict[str, Any] = {"actor": "operator:ann", "reason": "sent twice"}
 BOB = "operator:bob"
 

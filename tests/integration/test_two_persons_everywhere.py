@@ -25,7 +25,6 @@ from workers.rules.approved_acts import Act
 from workers.store.operate import edit_input, undo_requests
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
 ANN: dict[str, Any] = {"actor": "operator:ann", "reason": "because"}
 BOB = "operator:bob"
 

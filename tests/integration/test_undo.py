@@ -17,8 +17,6 @@ from workers.operate.invariants import violations
 from workers.testing import Wire, pass_time
 from workers.testing.agent_processes import CALL, REPLY
 
-pytestmark = pytest.mark.django_db
-
 
 def failing(fault: Exception) -> Callable[[Call], dict[str, Any]]:
     def fail(call: Call) -> dict[str, Any]:

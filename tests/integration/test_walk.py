@@ -7,8 +7,6 @@ from workers.client.submission import submit
 from workers.models import Journal
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture(autouse=True)
 def flow_rows(db: None) -> None:

@@ -7,11 +7,11 @@ combination whose Python is missing is counted as not run.
 
 import argparse
 import os
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
 
+from tests import programs
 from tests.matrix import PINS, PYTHON
 
 TEST = "tests/foreign_project/test_foreign_project.py"
@@ -61,12 +61,10 @@ def _try(combination: Combination) -> str:
         return "not run: there is no such Python"
     print(f"{combination} ...", flush=True)
     began = time.monotonic()
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", TEST],
+    run = programs.python(
+        *("-m", "pytest", "-q", "-p", "no:cacheprovider"),
+        TEST,
         env={**os.environ, PYTHON: python, PINS: combination.pins},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     print(f"  {time.monotonic() - began:.0f} s", flush=True)
     if run.returncode != 0:
@@ -78,13 +76,11 @@ def _try(combination: Combination) -> str:
 
 def _interpreter(version: str) -> str | None:
     try:
-        asked = subprocess.run(
-            [f"python{version}", "-c", "import sys; print(sys.executable)"],
-            # Whoever manages several by pyenv has them behind this variable; nobody else reads it.
+        asked = programs.run(
+            f"python{version}",
+            "-c",
+            "import sys; print(sys.executable)",
             env={**os.environ, "PYENV_VERSION": version},
-            capture_output=True,
-            text=True,
-            check=False,
         )
     except FileNotFoundError:
         return None

@@ -7,7 +7,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.programs import ROOT
+
 POSTGRESQL = "PostgreSQL"
 SQLITE = "SQLite"
 

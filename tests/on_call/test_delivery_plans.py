@@ -13,7 +13,6 @@ from workers.desk.store import deliveries
 from workers.desk.store.delivery_plans import RESOLVED_SECONDS, plan
 from workers.models import Incident
 
-pytestmark = pytest.mark.django_db
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 
 

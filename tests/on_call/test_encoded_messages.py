@@ -19,8 +19,6 @@ from workers.store import alerts
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
-
 
 def told() -> tuple[str, dict]:
     """Tell a route by mail, and one by webhook; return the mail's text and the webhook's data."""

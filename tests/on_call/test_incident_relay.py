@@ -21,8 +21,6 @@ from workers.models import Alert
 from workers.notify.senders.delivery import Answer, Undelivered
 from workers.testing import Clock, Wire, frozen_clock
 
-pytestmark = pytest.mark.django_db
-
 ANSWERED_500 = {"code": "answered", "params": {"status": 500}}
 
 

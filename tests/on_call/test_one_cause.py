@@ -1,7 +1,5 @@
 """One cause is one message, however many orders it stops; and its end is told once."""
 
-import pytest
-
 from tests.on_call.conftest import route
 from tests.toyflow import agents as toy
 from workers.client import operations
@@ -10,7 +8,6 @@ from workers.exceptions import Permanent
 from workers.models import Alert, Incident, Process
 from workers.testing import Wire, frozen_clock
 
-pytestmark = pytest.mark.django_db
 MANY = 150
 
 

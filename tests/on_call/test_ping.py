@@ -13,8 +13,6 @@ from workers.desk.notify import ping
 from workers.desk.notify.ping import Ping
 from workers.testing import Clock, Wire, frozen_clock
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def clock() -> Any:

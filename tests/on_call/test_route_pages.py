@@ -20,7 +20,6 @@ from workers.models import Journal
 from workers.notify.senders.delivery import Answer, Undelivered
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
 LIST = "/admin/desk/route/"
 DELIVERIES = "/admin/desk/delivery/"
 FORM = {

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterator
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.alerts import text_of
 from tests.on_call.conftest import NOW, SECRET, events, incident, member, route
+from tests.programs import ROOT
 from tests.reporting.receiver import Receiver, is_signed, receiving
 from workers import supervisor
 from workers.desk.management.watch import PATIENCE_SECONDS, Watch
@@ -25,8 +25,6 @@ from workers.desk.store.delivery_plans import plan
 from workers.models import Alert, Incident, Lease
 from workers.supervisor import beat_watchdog
 from workers.testing import Clock, Wire, frozen_clock
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

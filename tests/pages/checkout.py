@@ -2,12 +2,13 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import programs
+from tests.programs import ROOT
+
 #: What a reader has not set.
 OURS = ("DATABASE_URL", "BROKER_URL", "DJANGO_", "SAS_", "SANDBOX_URL", "EMAIL_URL", "CELERY_")
 #: `make venv` and `make demo` find the environment that these tests run in, and have nothing to do.
@@ -26,12 +27,8 @@ def origin(folder: Path) -> Path:
 
 
 def _files() -> list[str]:
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
+    listed = programs.run(
+        "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", check=True
     ).stdout
     return [name for name in listed.split("\0") if (ROOT / name).is_file()]
 
@@ -40,9 +37,3 @@ def environment(home: Path) -> dict[str, str]:
     """Return the variables of a reader whose virtual environment is activated."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     return {**kept, "PATH": f"{sys.prefix}/bin:{os.environ['PATH']}", "HOME": str(home)}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -1,11 +1,11 @@
 """The tutorials, followed to the letter: in an empty folder with a wheel, and in a clone."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.pages import checkout
 from tests.pages.conftest import Open
 from tests.pages.reader import Page, Reader, blocks_of
@@ -20,7 +20,7 @@ MOST_COMMANDS, MOST_LINES = 8, 40
 def build_wheel(origin: Path, folder: Path) -> Path:
     """Build the wheel of what is checked out here."""
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder)]
-    subprocess.run([*command, str(origin)], check=True, capture_output=True, text=True)
+    programs.run(*command, str(origin), check=True)
     (made,) = folder.glob("scheduler_agent_supervisor-*.whl")
     return made
 

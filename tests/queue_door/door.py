@@ -7,7 +7,8 @@ from typing import Any
 
 import psycopg
 
-from tests.acceptance.system import System, until
+from tests.acceptance.system import System
+from tests.programs import until
 from tests.queue_door.sending import QUEUE
 
 ORDERS = "SELECT submission_key FROM orders_order ORDER BY number"

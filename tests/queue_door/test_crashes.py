@@ -1,14 +1,14 @@
 """The consumer, the database, the connection die on a real RabbitMQ: no order is lost or twice."""
 
 import signal
-import subprocess
 import time
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
-from tests.acceptance.system import until
+from tests import programs
+from tests.programs import until
 from tests.queue_door.door import Door
 from tests.queue_door.sending import QUEUE, channel, publish
 
@@ -82,7 +82,7 @@ def _close_connections(url: str) -> None:
     """Have the broker end every connection of a vhost, as an operator of it would."""
     vhost = urlsplit(url).path[1:].lstrip("/")
     words = ["rabbitmqctl", "-q", "close_all_connections", "--vhost", vhost, "a test"]
-    subprocess.run(words, check=True, capture_output=True, timeout=60)
+    programs.run(*words, seconds=60, check=True)
 
 
 @sqlite_is_enough

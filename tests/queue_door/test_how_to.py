@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from tests.acceptance.system import until
+from tests.programs import free_port, until
 from tests.queue_door.door import Door
 from workers.protocol.webhook_signing import signature
 
@@ -79,12 +78,6 @@ def run(tmp_path: Path) -> Iterator[Run]:
     yield start
     for program in programs:
         program.end()
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 @pytest.mark.slow

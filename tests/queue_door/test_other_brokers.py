@@ -13,7 +13,8 @@ from kombu import Connection
 
 from sasproject import brokers
 from tests.acceptance.backends import backends
-from tests.acceptance.system import System, until
+from tests.acceptance.system import System
+from tests.programs import until
 from tests.queue_door.door import Door, prepare
 from tests.queue_door.sending import BODY, QUEUE
 

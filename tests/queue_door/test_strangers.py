@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import subprocess
 import threading
 import urllib.request
 import uuid
@@ -13,7 +12,8 @@ from urllib.parse import urlsplit
 import amqp
 import pytest
 
-from tests.acceptance.system import ROOT, until
+from tests import programs
+from tests.programs import ROOT, until
 from tests.queue_door.door import Door
 from tests.queue_door.sending import BODY, QUEUE, channel, publish
 
@@ -77,7 +77,7 @@ def login(door: Door) -> Iterator[str]:
 
 
 def _rabbitmqctl(*words: str) -> None:
-    subprocess.run(["rabbitmqctl", "-q", *words], check=True, capture_output=True, timeout=60)
+    programs.rabbitmqctl(*words)
 
 
 @sqlite_is_enough

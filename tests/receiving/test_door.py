@@ -23,7 +23,6 @@ from workers.models import Alert, Process, ReceivedWebhook
 from workers.protocol.webhook_signing import signature
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
 Problem = Callable[[Any, int], dict[str, Any]]
 STRANGE = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"
 PAID = b'{"type":"payment.settled","amount":"18.50"}'

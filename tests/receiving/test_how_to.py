@@ -20,7 +20,6 @@ from workers.models import Journal, Process
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "receive-webhooks.md"
 
 

@@ -35,7 +35,6 @@ from workers.supervisor import beat_schedule
 from workers.testing import Wire
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 

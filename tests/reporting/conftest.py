@@ -20,10 +20,8 @@ SECRET = "whsec_" + "c2VjcmV0" * 4
 
 
 @pytest.fixture(autouse=True)
-def flow_rows(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("django_db"):
-        request.getfixturevalue("db")
-        beat_schedule.ensure_flow()
+def flow_rows(db: None) -> None:
+    beat_schedule.ensure_flow()
 
 
 @pytest.fixture

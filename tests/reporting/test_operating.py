@@ -23,8 +23,6 @@ from workers.store import sinks
 from workers.testing import Wire
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
-
 
 def run(*words: str) -> str:
     out = io.StringIO()

@@ -17,8 +17,6 @@ from workers.store import sinks
 from workers.testing import Wire, WorkerDied, frozen_clock
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
-
 
 def test_a_submitter_is_told_everything_in_order_without_a_gap(wire: Wire) -> None:
     process = told()

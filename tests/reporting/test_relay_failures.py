@@ -17,8 +17,6 @@ from workers.rules.rows import NewSink
 from workers.store import sinks
 from workers.testing import Wire, frozen_clock
 
-pytestmark = pytest.mark.django_db
-
 
 def fails_with(problem: BaseException) -> Any:
     def send(letter: StatusMessage) -> None:

@@ -21,8 +21,6 @@ from workers.testing import Wire
 from workers.testing.agent_processes import CALL, REPLY
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
-
 
 def test_a_refusal_and_its_end_are_told_with_codes_only(wire: Wire) -> None:
     process = told()

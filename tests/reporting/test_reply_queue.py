@@ -161,7 +161,6 @@ def test_a_broker_that_is_away_is_no_failure_of_the_queue(
         send(LETTER)
 
 
-@pytest.mark.django_db
 def test_a_vanished_queue_that_is_made_again_gets_everything(
     broker: Connection, send: Send, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:

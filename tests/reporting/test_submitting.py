@@ -17,8 +17,6 @@ from workers.models import Process, Sink
 from workers.notify import relay
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture(autouse=True)
 def shop(db: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,6 @@ def undelivered(letter: StatusMessage) -> Undelivered:
     return caught.value
 
 
-@pytest.mark.django_db
 def test_a_receiver_can_check_what_it_is_sent(
     receiver: Receiver, real: None, wire: Wire, secrets: Any
 ) -> None:
@@ -227,7 +226,6 @@ def test_webhook_connects_to_the_ip_address_that_was_checked(
     assert called == ["93.184.216.34"]
 
 
-@pytest.mark.django_db
 def test_a_webhook_that_does_not_answer_is_tried_again_and_then_told_all(
     receiver: Receiver, real: None, wire: Wire, secrets: Any
 ) -> None:

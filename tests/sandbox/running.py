@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Self
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.programs import ROOT
 
 
 class Running:

@@ -2,8 +2,6 @@
 
 import socket
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from http.client import HTTPException
@@ -14,8 +12,9 @@ import pytest
 from orders.sandbox.ledger import Ledger
 from orders.sandbox.server import Sandbox
 from orders.sandbox.writer import StoreClosed, Writer
+from tests import programs
 from tests.sandbox.caller import Caller
-from tests.sandbox.running import ROOT, Running
+from tests.sandbox.running import Running
 
 
 def test_every_answered_effect_survives_a_kill_in_the_middle(tmp_path: Path, store: Path) -> None:
@@ -119,8 +118,6 @@ def test_the_services_need_neither_django_nor_celery() -> None:
         "print(sorted({'django', 'celery', 'kombu', 'workers'} & sys.modules.keys()))"
     )
 
-    printed = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    printed = programs.python("-c", script, check=True)
 
     assert printed.stdout == "[]\n"

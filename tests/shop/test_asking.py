@@ -11,8 +11,6 @@ from tests.shop.test_money import end
 from tests.shop.test_order_page import page_of, text_of
 from workers.models import Journal, Process
 
-pytestmark = pytest.mark.django_db
-
 SENT = {"book_shipment": {"processed": True}, "issue_invoice": {"processed": True}}
 
 

@@ -10,8 +10,6 @@ from django.test import Client
 from orders.demo_data import PRODUCTS
 from tests.factories import ProductFactory
 
-pytestmark = pytest.mark.django_db
-
 
 def test_catalogue_shows_listed_products_with_name_price_and_picture(client: Client) -> None:
     ProductFactory(sku="KETTLE", name="Kettle", price="54.00", picture="enamel-kettle.svg")

@@ -13,7 +13,6 @@ from orders.views import catalogue
 from tests.admin.conftest import staff
 
 
-@pytest.mark.django_db
 def test_not_found_is_friendly_and_leads_back(client: Client) -> None:
     answer = client.get("/no/such/page/")
 
@@ -41,7 +40,6 @@ def test_the_page_of_a_broken_server_needs_no_request() -> None:
     assert "it will not be ordered twice" in render_to_string("500.html")
 
 
-@pytest.mark.django_db
 def test_user_without_permission_is_told_whom_to_ask() -> None:
     answer = staff("ann").get("/admin/orders/product/add/")
 
@@ -57,7 +55,6 @@ def is_framed_by_the_admin(answer: HttpResponse) -> bool:
     return is_admin
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("path", "said"),
     [
@@ -76,12 +73,10 @@ def test_operators_stay_in_the_admin(path: str, said: str, settings: Any) -> Non
     assert "To operations" in answer.content.decode()
 
 
-@pytest.mark.django_db
 def test_an_operator_in_the_shop_is_in_the_shop() -> None:
     assert not is_framed_by_the_admin(staff("ann").get("/no/such/page/"))
 
 
-@pytest.mark.django_db
 def test_an_operator_s_form_without_its_cookie_stays_in_the_admin() -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(get_user_model().objects.create_user("ann", is_staff=True))
@@ -92,7 +87,6 @@ def test_an_operator_s_form_without_its_cookie_stays_in_the_admin() -> None:
     assert "Nothing was done." in answer.content.decode()
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/admin/faults/", "/admin/login/"])
 def test_strangers_see_nothing_of_the_admin(path: str) -> None:
     client = Client(enforce_csrf_checks=True)
@@ -102,7 +96,6 @@ def test_strangers_see_nothing_of_the_admin(path: str) -> None:
     assert not is_framed_by_the_admin(client.post(path))
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("page", ["/checkout/", "/admin/login/"])
 def test_a_form_without_its_cookie_is_told_what_to_do(page: str) -> None:
     answer = Client(enforce_csrf_checks=True).post(page)

@@ -11,7 +11,7 @@ from tests.admin.hostile import ATTACK, Reader, evil, fill_shop
 from tests.shop.conftest import address
 from workers.models import Process
 
-pytestmark = [pytest.mark.django_db, pytest.mark.fault("F31")]
+pytestmark = pytest.mark.fault("F31")
 
 
 def read(answer: Any) -> str:

@@ -4,7 +4,6 @@ import os
 import re
 import secrets
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,10 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.test import Client, RequestFactory
 
 from orders.models import Product
+from tests import programs
+from tests.programs import ROOT
 from tests.shop.conftest import order_with
 
-ROOT = Path(__file__).resolve().parents[2]
 PRODUCTION = {
     "DJANGO_DEBUG": "off",
     "DJANGO_SECRET_KEY": secrets.token_urlsafe(60),
@@ -74,7 +74,6 @@ def test_every_answer_says_what_may_be_done_with_it(
     assert "payment=()" in answer["Permissions-Policy"]
 
 
-@pytest.mark.django_db
 def test_pages_of_staff_say_the_same(admin_client: Client) -> None:
     for path in ("/admin/", "/admin/orders/order/", "/admin/orders/apiclient/"):
         answer = admin_client.get(path)
@@ -83,7 +82,6 @@ def test_pages_of_staff_say_the_same(admin_client: Client) -> None:
         assert answer["X-Frame-Options"] == "DENY"
 
 
-@pytest.mark.django_db
 def test_the_page_of_the_api_is_for_staff_and_has_images_of_its_own(
     client: Client, admin_client: Client
 ) -> None:
@@ -115,7 +113,6 @@ def test_no_template_of_ours_has_anything_inline() -> None:
     ] == []
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/", "/admin/login/"])
 def test_pages_name_their_icon_and_the_icon_is_there(client: Client, path: str) -> None:
     named = re.search(
@@ -134,7 +131,6 @@ def test_favicon_path_redirects_to_svg_icon(client: Client) -> None:
     assert not answer.cookies
 
 
-@pytest.mark.django_db
 def test_what_concerns_one_visitor_is_kept_in_no_cache(client: Client, buyer: Client) -> None:
     order = order_with()
     secret = order.get_absolute_url()
@@ -143,14 +139,12 @@ def test_what_concerns_one_visitor_is_kept_in_no_cache(client: Client, buyer: Cl
         assert {"no-store", "private"} <= set(kept.split(", ")), path
 
 
-@pytest.mark.django_db
 def test_no_page_is_told_the_address_of_an_order(client: Client) -> None:
     secret = order_with().get_absolute_url()
     for path in (secret, f"{secret}progress/"):
         assert client.get(path)["Referrer-Policy"] == "no-referrer"
 
 
-@pytest.mark.django_db
 def test_cookies_are_out_of_reach_of_scripts_and_other_sites(buyer: Client) -> None:
     kept = {name: cookie for name, cookie in buyer.cookies.items() if cookie.value}
     assert set(kept) == {"sessionid", "csrftoken"}
@@ -161,14 +155,7 @@ def test_cookies_are_out_of_reach_of_scripts_and_other_sites(buyer: Client) -> N
 def in_production(*words: str, **changes: str) -> subprocess.CompletedProcess[str]:
     ours = ("DJANGO_", "SAS_", "DATABASE_URL", "BROKER_URL")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    return subprocess.run(
-        [sys.executable, *words],
-        cwd=ROOT,
-        env={**inherited, **PRODUCTION, **changes},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return programs.python(*words, env={**inherited, **PRODUCTION, **changes})
 
 
 @pytest.mark.volume
@@ -256,7 +243,6 @@ def test_in_production_everything_goes_by_https(tmp_path: Path) -> None:
     ], done.stderr
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("path", [*PAGES, "/readyz"])
 def test_head_is_answered_without_a_body(path: str) -> None:
     """As the server has it: the tests' own client would take a body away."""

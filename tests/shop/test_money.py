@@ -21,8 +21,6 @@ from tests.shop.conftest import order_with
 from tests.shop.test_order_page import page_of
 from workers.models import Process, Step
 
-pytestmark = pytest.mark.django_db
-
 CHARGED = {"processed": True, "result": {"charge": "ch_1", "amount": "37.00"}}
 
 

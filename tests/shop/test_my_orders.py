@@ -17,8 +17,6 @@ from orders.views import my_orders
 from tests.factories import OrderFactory
 from tests.shop.conftest import address
 
-pytestmark = pytest.mark.django_db
-
 
 def ask(client: Client, email: str) -> str:
     page = client.post("/my-orders/", {"email": email}, follow=True)

@@ -13,8 +13,6 @@ from tests.factories import StepFactory
 from tests.shop.conftest import order_with
 from workers.models import Process, Step
 
-pytestmark = pytest.mark.django_db
-
 UNAVAILABLE = {"kind": "unavailable", "code": "unreachable", "message": "ECONNREFUSED 10.0.0.7"}
 TRANSIENT = {"kind": "transient", "code": "http_500", "message": "answered 500"}
 

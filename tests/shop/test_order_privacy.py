@@ -1,6 +1,5 @@
 """An order is seen by whoever knows its link, and by nobody else."""
 
-import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -8,8 +7,6 @@ from django.test.utils import CaptureQueriesContext
 from orders.models import Order
 from tests.factories import OrderFactory
 from tests.shop.conftest import order_with
-
-pytestmark = pytest.mark.django_db
 
 
 def near_misses(order: Order) -> list[str]:

@@ -9,8 +9,6 @@ from django_celery_beat.models import PeriodicTask
 
 from orders.models import Product
 
-pytestmark = pytest.mark.django_db
-
 
 def test_seeding_makes_products_users_and_periodic_tasks(settings) -> None:
     settings.DEMO_LOGINS = True

@@ -15,8 +15,6 @@ from workers.desk.models import Delivery
 from workers.desk.states import DeliveryEvent, DeliveryState
 from workers.models import Alert, Incident
 
-pytestmark = pytest.mark.django_db
-
 TOLD = "They have been told"
 WAITS = "Your order is kept until they have seen to it."
 

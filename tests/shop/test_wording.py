@@ -11,8 +11,6 @@ from orders.tracking import track
 from tests.shop.conftest import order_with
 from workers.client import progress
 
-pytestmark = pytest.mark.django_db
-
 
 def tracked(order: Order, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> tracking.TrackedOrder:
     """Track an order as if its process had the ``changes``."""

@@ -2,8 +2,6 @@
 
 import os
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +47,3 @@ def alive(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z"
-
-
-def eventually(true: Callable[[], bool], seconds: float = 5.0) -> bool:
-    limit = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > limit:
-            return False
-        time.sleep(0.02)
-    return True

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import ROOT
 from workers import alive
 
-from .test_loopback import ROOT, environment, python
+from .test_loopback import environment, python
 
 CELERY = (sys.executable, "-m", "celery", "-A", "sasproject")
 COMMANDS = {

@@ -12,10 +12,10 @@ from sasproject.stack import broker as module
 from sasproject.stack import processes
 from sasproject.stack.broker import LONGEST_SOCKET_PATH, PrivateBroker, find_server
 from sasproject.stack.roles import Roles
+from tests.programs import until
 from workers.celery.conf import VISIBILITY_SECONDS
 
 from .conftest import MakeRunner
-from .fakes import eventually
 
 SERVER = find_server()
 needs_server = pytest.mark.skipif(SERVER is None, reason="no Valkey or Redis server here")
@@ -43,8 +43,8 @@ def test_messages_survive_kill_9_of_the_server(make_runner: MakeRunner, tmp_path
     (before,) = runner.pids("broker")
     assert processes.marked(tmp_path) == [before]
     runner.kill("broker")
-    assert eventually(lambda: runner.pids("broker") not in ([before], []))
-    assert eventually(broker.answers)
+    until(lambda: runner.pids("broker") not in ([before], []))
+    until(broker.answers)
     with connect(broker.url, run_dir) as connection:
         message = connection.SimpleQueue("orders").get(timeout=10)
         assert message.payload == {"order": 7}

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from sasproject import run_folder
+from tests.programs import ROOT
 
-from .test_loopback import ROOT, python
+from .test_loopback import python
 
 SERVERS = {
     "DJANGO_DEBUG": "off",

@@ -9,10 +9,11 @@ from django.core.exceptions import ImproperlyConfigured
 from sasproject import loopback
 from sasproject.demo import environment
 from sasproject.variables import Variables
+from tests.programs import ROOT
 from workers.checks import DEPLOYMENT_NAMES, check_settings
 from workers.conf import declared, sas
 
-from .test_loopback import ROOT, python
+from .test_loopback import python
 
 SETTINGS = (ROOT / "sasproject" / "settings.py").read_text(encoding="utf-8")
 OF_THE_PROJECT = set(re.findall(r'\benv\.\w+\(\s*"(\w+)"', SETTINGS))

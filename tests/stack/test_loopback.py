@@ -3,7 +3,6 @@
 import os
 import stat
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,8 +10,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from sasproject import loopback
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests import programs
 
 
 def environment(folder: Path, **changes: str) -> dict[str, str]:
@@ -23,16 +21,7 @@ def environment(folder: Path, **changes: str) -> dict[str, str]:
 
 
 def python(folder: Path, *words: str, **changes: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *words],
-        cwd=ROOT,
-        env=environment(folder, **changes),
-        capture_output=True,
-        text=True,
-        # One that starts, and should not, would go on for ever.
-        timeout=120,
-        check=False,
-    )
+    return programs.python(*words, env=environment(folder, **changes), seconds=120)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ from sasproject.stack import keeper, processes
 from sasproject.stack.console import Console
 from sasproject.stack.exceptions import StackError
 from sasproject.stack.folder import RunFolder
+from tests.programs import until
 
 from .conftest import MakeRunner
-from .fakes import CARELESS, FAIL, FAMILY, SLEEP, STUBBORN, alive, eventually, role
+from .fakes import CARELESS, FAIL, FAMILY, SLEEP, STUBBORN, alive, role
 
 
 def listed(folder: RunFolder) -> dict[str, list[int]]:
@@ -59,8 +60,8 @@ def test_a_killed_role_comes_back_and_the_list_says_so(
     runner.start()
     before, other = runner.pids("web"), runner.pids("beat")
     runner.kill("web")
-    assert eventually(lambda: runner.pids("web") not in (before, []))
-    assert eventually(lambda: listed(folder)["web"] == runner.pids("web"), 1.5)
+    until(lambda: runner.pids("web") not in (before, []))
+    until(lambda: listed(folder)["web"] == runner.pids("web"), 1.5)
     assert not alive(before[0])
     assert alive(runner.pids("web")[0])
     assert runner.pids("beat") == other
@@ -71,7 +72,7 @@ def test_the_list_holds_children_and_the_stack_itself(
 ) -> None:
     runner = make_runner(role("web", FAMILY))
     runner.start()
-    assert eventually(lambda: len(listed(folder)["web"]) == 2, 2)
+    until(lambda: len(listed(folder)["web"]) == 2, 2)
     parent, child = listed(folder)["web"]
     assert processes.children(parent) == [child]
     assert listed(folder)["stack"] == [os.getpid()]
@@ -80,10 +81,10 @@ def test_the_list_holds_children_and_the_stack_itself(
 def test_a_dead_roles_children_do_not_outlive_it(make_runner: MakeRunner) -> None:
     runner = make_runner(role("web", CARELESS))
     runner.start()
-    assert eventually(lambda: len(runner.pids("web")) == 2)
+    until(lambda: len(runner.pids("web")) == 2)
     parent, child = runner.pids("web")
     runner.kill("web")
-    assert eventually(lambda: runner.pids("web")[:1] not in ([parent], []))
+    until(lambda: runner.pids("web")[:1] not in ([parent], []))
     assert not alive(child)
 
 
@@ -125,7 +126,7 @@ def test_a_clean_end_leaves_neither_process_nor_list(
 ) -> None:
     runner = make_runner(role("web", CARELESS), role("beat"))
     runner.start()
-    assert eventually(lambda: len(runner.pids("web")) == 2)
+    until(lambda: len(runner.pids("web")) == 2)
     pids = runner.pids("web") + runner.pids("beat")
     runner.stop()
     assert not [pid for pid in pids if alive(pid)]
@@ -187,7 +188,7 @@ def test_a_list_that_cannot_be_written_ends_nothing(
     monkeypatch.setattr(folder, "publish", full)
     assert runner.start() is True
     monkeypatch.undo()
-    assert eventually((folder.path / "stack.json").exists, 2)
+    until((folder.path / "stack.json").exists, 2)
 
 
 def test_a_stop_during_the_start_is_no_error(make_runner: MakeRunner) -> None:

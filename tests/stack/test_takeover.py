@@ -11,10 +11,10 @@ import pytest
 
 from sasproject.stack import leftovers, processes
 from sasproject.stack.folder import RunFolder
+from tests.programs import ROOT, until
 
-from .fakes import STUBBORN, alive, eventually
+from .fakes import STUBBORN, alive
 
-BASE_DIR = Path(__file__).resolve().parents[2]
 Host = Callable[[], "subprocess.Popen[str]"]
 
 
@@ -26,7 +26,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
         hosts.append(
             subprocess.Popen(
                 [sys.executable, "-m", "tests.stack.hosted", str(tmp_path)],
-                cwd=BASE_DIR,
+                cwd=ROOT,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -60,7 +60,7 @@ def test_nothing_outlives_a_killed_stack(host: Host, tmp_path: Path) -> None:
     ready(stack)
     pids = processes.marked(tmp_path)
     stack.kill()
-    assert eventually(lambda: not any(alive(pid) for pid in pids), 5)
+    until(lambda: not any(alive(pid) for pid in pids), 5)
     assert (tmp_path / "stack.json").exists()
 
 
@@ -90,7 +90,7 @@ def test_others_are_left_alone(tmp_path: Path) -> None:
         env={**os.environ, processes.MARK: str(tmp_path / "other")},
     )
     try:
-        assert eventually(lambda: processes.marked(tmp_path / "other") == [other.pid])
+        until(lambda: processes.marked(tmp_path / "other") == [other.pid])
         assert leftovers.end(tmp_path, patience=0.1) == 0
         assert other.poll() is None
     finally:

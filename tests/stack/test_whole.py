@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from sasproject.stack import processes
+from tests.programs import ROOT, until
 
-from .fakes import alive, eventually
+from .fakes import alive
 
-BASE_DIR = Path(__file__).resolve().parents[2]
 ROLES = {"scheduler", "agents", "beat", "web", "sandbox"}
 
 
@@ -29,7 +29,7 @@ def test_the_stack_comes_up_heals_and_goes_without_a_trace(tmp_path: Path) -> No
     with (tmp_path / "progress").open("w") as progress:
         stack = subprocess.Popen(
             [sys.executable, "manage.py", "stack", "--web-port", "0", "--sandbox-port", "0"],
-            cwd=BASE_DIR,
+            cwd=ROOT,
             env={**env, "SAS_RUN_DIR": str(tmp_path)},
             stdout=subprocess.PIPE,
             stderr=progress,
@@ -53,7 +53,7 @@ def test_the_stack_comes_up_heals_and_goes_without_a_trace(tmp_path: Path) -> No
         assert set(before) >= ROLES
         assert before["stack"] == [stack.pid]
         os.kill(before["agents"][0], signal.SIGKILL)
-        assert eventually(lambda: listed()["agents"][:1] not in ([], before["agents"][:1]))
+        until(lambda: listed()["agents"][:1] not in ([], before["agents"][:1]))
         assert not any(alive(pid) for pid in before["agents"])
         assert listed()["scheduler"] == before["scheduler"]
 

@@ -18,8 +18,6 @@ from workers.testing import (
     scripted,
 )
 
-pytestmark = pytest.mark.django_db
-
 
 def line(wire: Wire) -> Process:
     process = submit("toy_line", subject="Toy 1", input={})

@@ -16,8 +16,6 @@ from workers.testing import Clock, Wire, frozen_clock
 from workers.testing.agent_processes import CALL
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
-
 
 def database_instant() -> datetime | None:
     """Return the present instant as a statement sees it."""

@@ -359,7 +359,6 @@ def test_a_key_has_its_first_answer_for_ever(tmp_path: Path) -> None:
     assert (ledger.effects(), ledger.find("k")) == ([], None)
 
 
-@pytest.mark.django_db
 def test_a_subject_with_a_number_of_a_sequence_is_no_other_journal(wire: Wire) -> None:
     """A crash before the commit burns a number: the second try is "Trip 2"."""
     from workers.testing.result import story

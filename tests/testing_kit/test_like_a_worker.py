@@ -13,8 +13,6 @@ from workers.models import Flow, Process
 from workers.supervisor import beat_schedule
 from workers.testing import Clock, Wire, assert_processed, scripted
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.mark.usefixtures("clock")
 def test_what_a_local_call_submits_is_begun_without_time_passing(wire: Wire) -> None:

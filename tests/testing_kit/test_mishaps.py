@@ -27,8 +27,6 @@ from workers.testing import (
 from workers.testing.agent_processes import CALL, REPLY
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
-
 
 def send(wire: Wire, *names: str) -> None:
     for name in names:

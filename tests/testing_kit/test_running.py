@@ -27,8 +27,6 @@ from workers.testing import (
 )
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
-
 
 def toy_line() -> Process:
     return submit("toy_line", subject="Toy 1", input={})

@@ -32,8 +32,6 @@ from workers.testing import (
 from workers.testing.agent_processes import CALL, REPLY
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
-
 
 def submitted(workflow: str = "toy_line", **input_: Any) -> Process:
     return submit(workflow, subject="Toy 1", input=input_)

@@ -14,8 +14,6 @@ from workers.rules.rate_limit import REFILL, SAVED_UP
 from workers.testing import Clock, Wire, always, assert_processed, assert_undone, scripted
 from workers.wire import dispatch
 
-pytestmark = pytest.mark.django_db
-
 
 def seconds(event: str) -> list[float]:
     """Return when an event happened, in seconds since noon."""

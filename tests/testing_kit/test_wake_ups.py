@@ -8,7 +8,6 @@ from workers.testing import Wire
 from workers.wire import dispatch
 
 
-@pytest.mark.django_db
 def test_a_verb_wakes_at_once_where_nothing_will_be_committed(wire: Wire) -> None:
     process = workers.submit("toy_line", subject="Toy 1", input={})
 
@@ -29,7 +28,6 @@ def test_a_verb_wakes_once_the_application_has_committed(wire: Wire) -> None:
     assert len(wire.of(dispatch.ADVANCE)) == 1
 
 
-@pytest.mark.django_db
 def test_a_wake_up_of_before_the_block_is_taken_by_the_scheduler(wire: Wire) -> None:
     """It is sent by a thread, which may send once the wire is there."""
     process = workers.submit("toy_line", subject="Toy 1", input={})

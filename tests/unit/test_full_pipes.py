@@ -4,8 +4,6 @@ import contextlib
 import fcntl
 import logging
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +12,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from tests import programs
 from workers import alive, logs
 
 
@@ -125,7 +124,5 @@ def test_a_guest_whose_handler_waits_is_not_alive(
 def test_the_shop_logs_so() -> None:
     source = "from sasproject import logs; logs.configure(json=True, level='INFO');"
     source += "import logging; print(type(logging.root.handlers[0]).__name__)"
-    done = subprocess.run(
-        [sys.executable, "-c", source], capture_output=True, text=True, check=True, timeout=60
-    )
+    done = programs.python("-c", source, seconds=60, check=True)
     assert done.stdout.strip() == "DroppingHandler"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.chaos.chronicle import Chronicle
 from tests.chaos.spawning import bury, signal_family, spawn
+from tests.programs import free_port
 
 HOST = "127.0.0.1"
 START_SECONDS = 60.0
@@ -24,12 +25,6 @@ class NotHere(Exception):
 
 class DidNotStart(Exception):
     """A server does not come up; the message holds the end of its log."""
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind((HOST, 0))
-        return int(listener.getsockname()[1])
 
 
 class Server(ABC):

@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from tests import programs
+
 SIZE_MB = 300
 BLOCK = b"\0" * 1_048_576
 
@@ -17,14 +19,12 @@ BLOCK = b"\0" * 1_048_576
 def mounted(folder: Path, megabytes: int = SIZE_MB) -> Iterator[None]:
     """Mount a small file system in memory at ``folder`` for the time of a block."""
     size = f"size={megabytes}m,mode=0755"
-    subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], check=True, capture_output=True
-    )
+    programs.run("mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder), check=True)
     try:
         yield
     finally:
         # Lazily: a process that is just ending may still stand in it.
-        subprocess.run(["umount", "--lazy", str(folder)], check=False, capture_output=True)
+        programs.run("umount", "--lazy", str(folder))
 
 
 @cache

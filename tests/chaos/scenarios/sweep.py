@@ -1,15 +1,14 @@
 """N14: a sweep over a large store."""
 
 import json
-import subprocess
-import sys
 
+from tests import programs
 from tests.chaos import backend as backends
 from tests.chaos.chronicle import Chronicle
 from tests.chaos.scenarios.bound import Bound
 from tests.chaos.scenarios.scenario import Scenario, orders
 from tests.chaos.stage import Stage
-from tests.chaos.system import ROOT, NotUp, System
+from tests.chaos.system import NotUp, System
 
 OPEN, EXPIRED = 100_000, 1000
 FILL_SECONDS = 1200
@@ -28,15 +27,7 @@ def n14(stage: Stage) -> list[Bound]:
         system.prepare()
         stage.progress.say(f"filling the store with {open_ones} open orders")
         words = ["-m", "tests.chaos.scenarios.large_store", str(open_ones), str(expired)]
-        done = subprocess.run(
-            [sys.executable, *words],
-            cwd=ROOT,
-            env=system.env(),
-            capture_output=True,
-            text=True,
-            timeout=FILL_SECONDS,
-            check=False,
-        )
+        done = programs.python(*words, env=system.env(), seconds=FILL_SECONDS)
         if done.returncode:
             raise NotUp(f"the store was not filled: {done.stderr[-2000:]}")
     swept = json.loads(done.stdout.splitlines()[-1])

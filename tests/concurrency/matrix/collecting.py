@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.guard.syntax import tree_of
+from tests.programs import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 #: Where verbs live: the store, and what makes a process and an alert by its means.
 PLACES = [
     *sorted((ROOT / "workers/store").rglob("*.py")),
