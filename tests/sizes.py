@@ -39,7 +39,7 @@ PARTS = (
     Part("tests", "tests", lines=70_623, files=702),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 95_460
+DOCS_WORDS = 92_025
 
 
 def lines_of_code(source: str) -> int:
