@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef, Sum
 from orders.models import Order, Reservation
 from orders.sandbox.services import SERVICES
 from workers.models import Process, Step
-from workers.operate.invariant_check import (
+from workers.ops.invariant_check import (
     STATEMENT_SECONDS,
     Look,
     Progress,
@@ -24,7 +24,7 @@ from workers.operate.invariant_check import (
     check_one,
     slices,
 )
-from workers.operate.invariants import Violation
+from workers.ops.invariants import Violation
 from workers.states import FINAL_PROCESS_STATES, LIVE_STEP_STATES, ProcessState
 
 #: The operation that has an effect -> the one that undoes it, by service.

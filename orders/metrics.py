@@ -1,7 +1,7 @@
 """The shop's own metrics for Prometheus."""
 
 from orders.models import DeadLetter
-from workers.desk.metrics import register_gauge
+from workers.ops.metrics import register_gauge
 
 
 def open_dead_letters() -> int:

@@ -59,6 +59,7 @@ INSTALLED_APPS = [
     "sasproject",
     "orders",
     "workers",
+    "workers.ops",
     "workers.desk",
     "django_celery_beat",
     "csp",
@@ -85,7 +86,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # Before any middleware that checks the host name.
     "workers.views.probes.Probes",
-    "workers.desk.metrics.view.Metrics",
+    "workers.ops.metrics.view.Metrics",
     # Files and probes are not logged.
     "sasproject.access_log.AccessLog",
     "django.contrib.sessions.middleware.SessionMiddleware",

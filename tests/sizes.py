@@ -30,16 +30,23 @@ class Part:
 
 #: Ceilings: lower one when its part has shrunk, and say in the commit why one is raised.
 PARTS = (
-    Part("engine", "workers", ("workers/desk", "workers/privacy", "workers/testing"), 17_787, 244),
+    Part(
+        "engine",
+        "workers",
+        ("workers/desk", "workers/ops", "workers/privacy", "workers/testing"),
+        17_074,
+        240,
+    ),
+    Part("ops", "workers/ops", lines=2771, files=33),
     Part("privacy", "workers/privacy", lines=375, files=5),
-    Part("desk", "workers/desk", lines=17_212, files=206),
+    Part("desk", "workers/desk", lines=15_211, files=185),
     Part("test kit", "workers/testing", lines=1_137, files=13),
     Part("shop", "orders", lines=9_016, files=135),
-    Part("wiring", "sasproject", lines=3_652, files=71),
-    Part("tests", "tests", lines=70_623, files=702),
+    Part("wiring", "sasproject", lines=3_653, files=71),
+    Part("tests", "tests", lines=70_682, files=702),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 92_025
+DOCS_WORDS = 92_152
 
 
 def lines_of_code(source: str) -> int:

@@ -11,8 +11,8 @@ The engine knows workflows, processes and steps, and never an order.  Where to l
 - decisions: ``rules/`` (pure), ``states.py`` (the legal moves)
 - messages: ``protocol/`` (formats), ``wire/`` (sending and receiving), ``notify/`` (notifying
   submitters), ``tasks.py`` (Celery's entry points)
-- operation: ``checks/``, ``management/``, ``operate/``; and ``desk/``, the operators' desk, an app
-  of its own that may be left out
+- operation: ``checks/``, ``management/``, ``operate/``; and two apps that may be left
+  out: ``ops/``, what is looked at, and ``desk/``, the operators' desk
 """
 
 from importlib import import_module

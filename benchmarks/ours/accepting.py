@@ -18,7 +18,7 @@ from orders.models import Order, Product
 from orders.submission import Customer, Line, place_order
 from workers.client.submission import submit, submit_many
 from workers.models import Process
-from workers.operate.invariants import violations
+from workers.ops.invariants import violations
 from workers.rules.rows import NewProcess
 
 #: Clients that send at once; each waits for its answer before it sends again.

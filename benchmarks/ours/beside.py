@@ -19,7 +19,7 @@ from benchmarks.regimes.client import STEADY_THREADS, Submitting, arrivals
 from benchmarks.regimes.loaded import Looks
 from workers.client.submission import submit
 from workers.models import Process, Step
-from workers.operate.invariants import violations
+from workers.ops.invariants import violations
 
 QUICK = "bench_line"
 #: Quick orders a second.

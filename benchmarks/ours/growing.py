@@ -11,7 +11,7 @@ from benchmarks.exceptions import Unavailable, Wrong
 from benchmarks.ours import copying, running
 from benchmarks.shape import STEPS
 from workers.models import Journal, Process, Step
-from workers.operate.invariants import violations
+from workers.ops.invariants import violations
 
 
 def growth(folder: Path, orders: str, times: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from benchmarks import processes
 from benchmarks.exceptions import Wrong
 from benchmarks.ours import running
 from workers.models import Flow, Journal
-from workers.operate.invariants import violations
+from workers.ops.invariants import violations
 
 WORKFLOW, AGENT = "bench_single", "bench.first"
 WORKERS = ("agents_1", "agents_2")

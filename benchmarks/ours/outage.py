@@ -14,7 +14,7 @@ from benchmarks.regimes import service
 from tests.chaos.proxy import Mode
 from workers.client.submission import submit
 from workers.models import Process, Step
-from workers.operate.invariants import violations
+from workers.ops.invariants import violations
 
 #: Workflow -> how many calls of it go on when the database goes.
 CALLS = {"bench_long": 10, "bench_unsafe": 5}

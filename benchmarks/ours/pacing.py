@@ -24,7 +24,7 @@ from benchmarks.regimes.client import FEW, client
 from benchmarks.regimes.loaded import pace
 from tests.chaos.proxy import Mode, Proxy
 from workers.models import Alert, Process, Step
-from workers.operate.invariants import violations
+from workers.ops.invariants import violations
 
 #: Time after the last submission to wait for the ends; what has none by then is counted.
 PATIENCE_SECONDS = 120

@@ -12,7 +12,7 @@ from benchmarks.ours import running
 from benchmarks.ours.applying import AGENTS
 from workers.conf import sas
 from workers.models import Journal, Step
-from workers.operate.invariants import violations
+from workers.ops.invariants import violations
 from workers.store.claims import claim_steps
 from workers.store.db import dialect
 from workers.testing.agent_processes import room as anywhere

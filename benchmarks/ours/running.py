@@ -16,7 +16,7 @@ from benchmarks.shape import CHILDREN, LIMIT_SECONDS
 from sasproject.stack import probes
 from workers.client.submission import submit_many
 from workers.models import Journal, Process, Step
-from workers.operate.invariants import violations
+from workers.ops.invariants import violations
 from workers.rules.rows import NewProcess
 from workers.wire import dispatch
 

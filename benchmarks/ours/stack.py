@@ -21,7 +21,7 @@ from benchmarks.regimes.client import STEADY_THREADS, Submitting, arrivals
 from orders.demo_data import seed
 from orders.models import Product
 from workers.models import Process
-from workers.operate.invariants import violations
+from workers.ops.invariants import violations
 
 #: What the services take, and the orders that come in a second.
 LATENCY_SECONDS = 3

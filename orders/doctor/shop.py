@@ -10,8 +10,8 @@ from workers.conf import sas
 from workers.definitions import registry
 from workers.definitions.sentences import say as _
 from workers.definitions.sentences import say_counted as ngettext
-from workers.desk.doctor.finding import Finding, error, info, ok, warning
-from workers.desk.doctor.registry import Need, probe
+from workers.ops.doctor.finding import Finding, error, info, ok, warning
+from workers.ops.doctor.registry import Need, probe
 
 #: Users whose names are their passwords.
 DEMO_USERS = ("operator", "viewer")

@@ -2,7 +2,7 @@
 
 from orders.consumer.inbox import QUEUE
 from workers.definitions.sentences import say as _
-from workers.desk.doctor.own_queues import OwnQueue, also_look_at
+from workers.ops.doctor.own_queues import OwnQueue, also_look_at
 
 also_look_at(
     OwnQueue(

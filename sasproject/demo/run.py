@@ -20,7 +20,7 @@ from sasproject.demo.reviewer import Reviewer
 from sasproject.demo.voice import Voice
 from sasproject.stack.assembly import Stack
 from sasproject.stack.exceptions import StackError
-from workers.operate import invariants as engine
+from workers.ops import invariants as engine
 
 TICK_SECONDS = 0.1
 LEDGER_SECONDS = 2.0

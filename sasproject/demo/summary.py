@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from orders import invariants as shop
 from sasproject.demo.tally import Tally
 from workers.management.wording import counted
-from workers.operate import invariants as engine
+from workers.ops import invariants as engine
 from workers.states import OPEN_PROCESS_STATES, ProcessState
 
 MOST_VIOLATIONS = 20

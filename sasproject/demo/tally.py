@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 
 from orders.invariants import EFFECTS, Ledgers
-from workers.operate.invariants import Violation
+from workers.ops.invariants import Violation
 from workers.states import FINAL_PROCESS_STATES, OPEN_PROCESS_STATES
 
 

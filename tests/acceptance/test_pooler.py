@@ -28,7 +28,7 @@ def system(tmp_path: Path) -> Iterator[System]:
 
 def doctor(system: System) -> str:
     return system.python(
-        "from workers.desk.doctor import database\n"
+        "from workers.ops.doctor import database\n"
         "for found in database.keeps_plans_that_stay():\n"
         "    print(found.level, found.what, found.remedy)"
     )

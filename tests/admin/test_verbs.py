@@ -18,7 +18,7 @@ from tests.admin import toys
 from tests.admin.conftest import VERBS, every_row, staff
 from workers.desk.admin.actions import BY_NAME
 from workers.models import Journal, Process
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.testing import Wire
 
 PROCESS = "/admin/workers/process"

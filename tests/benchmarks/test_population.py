@@ -13,7 +13,7 @@ from orders import invariants as shop
 from orders.models import DeadLetter, Order, OrderLine
 from workers.client.submission import submit
 from workers.models import Alert, Journal, LiveStep, Process, Sink
-from workers.operate import invariants
+from workers.ops import invariants
 
 ORDERS = 2_000
 

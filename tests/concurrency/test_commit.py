@@ -11,7 +11,7 @@ from orders.submission import Customer, Line, place_order
 from tests.integration.conftest import NOW, only
 from workers.client.submission import submit
 from workers.models import Journal, Process
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.protocol.messages import Reply
 from workers.store.claims import claim_steps, release
 from workers.store.db import transactions

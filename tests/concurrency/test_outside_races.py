@@ -16,7 +16,7 @@ from workers.client import callbacks, operations
 from workers.client.submission import submit
 from workers.exceptions import StateError
 from workers.models import Hold, Journal, Process
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.protocol.messages import Reply
 from workers.rules.external_answers import Outcome
 from workers.rules.rate_limit import Bucket

@@ -27,7 +27,7 @@ from tests.concurrency.matrix.calling import CALLS
 from tests.concurrency.matrix.pausing import Session, Turn, meet, one_after_the_other, two_sessions
 from tests.concurrency.matrix.scene import NOW, Scene, Setting
 from workers.exceptions import SASError
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.store.claims.claim_steps import Claim
 from workers.store.db import prepared_plans
 from workers.store.expire.expire_claims import ExpiryResult

@@ -9,7 +9,7 @@ from orders.invariants import Ledgers
 from orders.sandbox.faults import FaultSet
 from sasproject.demo import summary, tally
 from sasproject.demo.tally import Tally
-from workers.operate.invariants import Violation
+from workers.ops.invariants import Violation
 from workers.states import OPEN_PROCESS_STATES
 
 SERVICES = ("payment", "shipping", "courier", "billing")

@@ -12,7 +12,7 @@ import yaml
 
 from tests import programs
 from tests.programs import ROOT
-from workers.desk.metrics import registry
+from workers.ops.metrics import registry
 
 FOLDER = ROOT / "deploy/monitoring"
 RULES = FOLDER / "alerts.yaml"

@@ -11,10 +11,10 @@ from kombu import Connection, Producer
 from tests import programs
 from tests.services import own_rabbitmq_vhost, own_redis_database
 from workers.conf import sas
-from workers.desk import doctor
-from workers.desk.doctor import Finding, Need, broker, connecting, queues
-from workers.desk.doctor import worker_pools as workers
-from workers.desk.doctor.registry import Probe, probes
+from workers.ops import doctor
+from workers.ops.doctor import Finding, Need, broker, connecting, queues
+from workers.ops.doctor import worker_pools as workers
+from workers.ops.doctor.registry import Probe, probes
 from workers.wire.dispatch import SCHEDULER_QUEUE
 
 
@@ -363,7 +363,7 @@ def test_an_alarm_is_named_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -
         given.connection.on_blocked("low on memory")
         raise TimeoutError("timed out")
 
-    monkeypatch.setattr(broker, "_round_trip", blocked)
+    monkeypatch.setattr(broker, "_echo", blocked)
     (found,) = broker.confirms_messages.__wrapped__(connection)  # type: ignore[attr-defined]
     assert found.level == "error"
     assert found.what == "the broker is in alarm and takes no message: low on memory"
@@ -413,6 +413,6 @@ def test_a_refusal_without_an_alarm_is_told_as_one(monkeypatch: pytest.MonkeyPat
     def refuse(given: Mock) -> None:
         raise TimeoutError("timed out")
 
-    monkeypatch.setattr(broker, "_round_trip", refuse)
+    monkeypatch.setattr(broker, "_echo", refuse)
     (found,) = broker.confirms_messages.__wrapped__(_InAlarm())  # type: ignore[attr-defined]
     assert found.what == "the broker took no message: TimeoutError: timed out"

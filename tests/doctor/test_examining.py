@@ -10,8 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import override_settings
 
-from workers.desk import doctor
-from workers.desk.doctor import (
+from workers.ops import doctor
+from workers.ops.doctor import (
     Finding,
     Level,
     Need,
@@ -20,11 +20,11 @@ from workers.desk.doctor import (
     ok,
     warning,
 )
-from workers.desk.doctor import (
+from workers.ops.doctor import (
     run as examination,
 )
-from workers.desk.doctor.secrets import masked
-from workers.desk.management.nouns import doctor as command
+from workers.ops.doctor.secrets import masked
+from workers.ops.management.nouns import doctor as command
 
 
 def good() -> Iterable[Finding]:

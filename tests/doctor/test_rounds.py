@@ -10,14 +10,14 @@ from tests.integration.conftest import NOW
 from workers.definitions.alert_kinds import alert_kind
 from workers.definitions.sentences import in_words
 from workers.definitions.sentences import say as _
-from workers.desk import doctor
-from workers.desk.doctor import Finding, Need, error, ok, rounds, warning
-from workers.desk.doctor.registry import Probe
 from workers.desk.models import ProbeResult
-from workers.desk.operate import examinations
+from workers.desk.operate import examinations, rounds
 from workers.desk.store import incidents, probe_results
 from workers.desk.store.probe_results import ProbeOutcome
 from workers.models import Alert, Incident
+from workers.ops import doctor
+from workers.ops.doctor import Finding, Need, error, ok, warning
+from workers.ops.doctor.registry import Probe
 from workers.store import alert_resolution, leases
 from workers.testing import frozen_clock
 

@@ -16,12 +16,13 @@ from workers.definitions.alert_kinds import alert_text
 from workers.definitions.sentences import changed, in_words, kept, say_names
 from workers.definitions.sentences import say as _
 from workers.definitions.sentences import say_counted as ngettext
-from workers.desk.doctor import Finding, Need, error, rounds
-from workers.desk.doctor.registry import Probe
-from workers.desk.doctor.secrets import masked
+from workers.desk.operate import rounds
 from workers.desk.store import probe_results
 from workers.desk.store.probe_results import ProbeOutcome
 from workers.models import Alert
+from workers.ops.doctor import Finding, Need, error
+from workers.ops.doctor.registry import Probe
+from workers.ops.doctor.secrets import masked
 
 PAGE = "/admin/desk/proberesult/"
 NOBODY = "nobody reads the queue %(name)s"
@@ -87,7 +88,7 @@ def test_a_row_of_a_version_before_is_shown_as_it_is(viewer: Client, elsewhere: 
 @pytest.mark.django_db
 def test_the_terminal_has_words_too(elsewhere: None, monkeypatch: pytest.MonkeyPatch) -> None:
     probe = Probe("queues", "are_read", unread, Need.NOTHING)
-    monkeypatch.setattr("workers.desk.doctor.probes", lambda: [probe])
+    monkeypatch.setattr("workers.ops.doctor.probes", lambda: [probe])
     for more in ((), ("--json",)):
         out = StringIO()
         with pytest.raises(SystemExit):
@@ -126,7 +127,7 @@ def test_what_came_from_elsewhere_is_masked_wherever_it_stands() -> None:
 def test_every_text_of_a_probe_of_ours_is_marked_for_translation() -> None:
     bare = [
         f"{path}:{text.lineno}"
-        for folder in ("workers/desk/doctor", "orders/doctor")
+        for folder in ("workers/ops/doctor", "orders/doctor")
         for path in Path(folder).glob("*.py")
         for call in ast.walk(ast.parse(path.read_text()))
         if isinstance(call, ast.Call) and getattr(call.func, "id", "") in LEVELS

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from orders.doctor import shop
 from orders.models import DeadLetter
-from workers.desk.doctor import Finding
+from workers.ops.doctor import Finding
 
 pytestmark = pytest.mark.django_db
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sasproject import databases
-from workers.desk.doctor import database
+from workers.ops.doctor import database
 
 _PAGES = Path(__file__).resolve().parents[2] / "docs" / "how-to"
 LIMITS = (

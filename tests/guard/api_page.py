@@ -28,10 +28,11 @@ Public, too; a contract in `pyproject.toml` keeps the shop to these.
 | `workers.celery` | `queues`, `conf`, `broker_login`, for a wiring of one's own. |
 | `workers.desk.admin` | Lists, columns, filters and actions for your admin; `subjects`. |
 | `workers.management`, `workers.desk.management` | `terminal`, `wording`; `process_actions`, `process_report`, `showing`: commands of one's own. |
-| `workers.desk.doctor` | `registry` and `finding`: probes of one's own, in sentences made with `say` of `workers.definitions.sentences`. |
+| `workers.ops` | `metrics`, `invariants`, `invariant_check`: figures and checks of one's own. |
+| `workers.ops.doctor` | `registry` and `finding`: probes of one's own, in sentences made with `say` of `workers.definitions.sentences`. |
 | `workers.checks` | `tables`: what `migrate` has yet to do. |
 | `workers.desk.operate` | `attention`: whether somebody knows of what holds a process up. |
-| `workers.operate` | `retention` (what is pruned), `invariants`, `invariant_check`: register one's own. |
+| `workers.operate` | `retention`, what is pruned: register one's own. |
 | `workers.supervisor.beat_schedule` | The periodic tasks and flow rows, as `migrate` makes them. |
 | `workers.runtime.db_connections` | Whether the database can be written to; whether an error is an outage. |
 | `workers.runtime.storable_text` | Texts of strangers, without what no database holds. |

@@ -18,9 +18,9 @@ ACTS = {
 #: Acts that need no point, and why.
 EXCUSED = {
     ("workers/runtime/failpoints.py", "atomic"): "is the point",
-    ("workers/checks/in_flight.py", "atomic"): "reads only",
+    ("workers/ops/checks/in_flight.py", "atomic"): "reads only",
     ("workers/checks/tables.py", "atomic"): "reads only",
-    ("workers/operate/invariant_check.py", "atomic"): "reads only",
+    ("workers/ops/invariant_check.py", "atomic"): "reads only",
     ("workers/store/settle/conditions.py", "atomic"): "a savepoint",
     ("workers/store/settle/end_processes.py", "atomic"): "a savepoint",
     ("workers/privacy/erase.py", "atomic"): "reads only",

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from orders import invariants as shop
-from workers.operate import invariants as engine
+from workers.ops import invariants as engine
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "invariants.md"
 ROW = re.compile(r"^\| `(\w+)` \| (?:\*Ledger\.\* )?(.+?) \| (I[\d, I]+) \|$", re.MULTILINE)

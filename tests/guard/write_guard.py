@@ -23,7 +23,7 @@ _CARRIERS = tuple(
         "workers/runtime/failpoints.py",
         "workers/desk/admin/middleware.py",
         "workers/views/probes.py",
-        "workers/desk/metrics/view.py",
+        "workers/ops/metrics/view.py",
         "sasproject/access_log.py",
         "sasproject/middleware.py",
     )

@@ -15,7 +15,7 @@ from workers.conf import sas
 from workers.definitions.agent import Call, Deferred
 from workers.exceptions import BadToken, MessageError, Permanent, Refused, StateError, Transient
 from workers.models import Alert, Journal, Process, Step
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.rules.external_answers import Outcome
 from workers.store.db import dialect
 from workers.store.flow import flow_control

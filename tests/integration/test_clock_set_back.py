@@ -13,8 +13,8 @@ from tests.integration.conftest import NOW, begin
 from workers import scheduler, supervisor
 from workers.client.submission import submit
 from workers.desk.admin import duties as shown_duties
-from workers.desk.doctor import duties
 from workers.models import Alert, Lease, Step
+from workers.ops.doctor import duties
 from workers.rules import lateness
 from workers.store import leases
 from workers.store.claims import find_work

@@ -11,9 +11,10 @@ from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test.utils import CaptureQueriesContext
 
-from workers.checks import in_flight, tables
+from workers.checks import tables
 from workers.client.submission import submit
 from workers.models import Process, Step
+from workers.ops.checks import in_flight
 
 Toy = Callable[..., Process]
 

@@ -11,8 +11,8 @@ from django.test import override_settings
 
 from orders import numbers
 from workers import submit
-from workers.desk.doctor import Finding, database, tables
-from workers.desk.doctor.registry import probes
+from workers.ops.doctor import Finding, database, tables
+from workers.ops.doctor.registry import probes
 from workers.store.db import dialect, prepared_plans
 
 POOLED = "a pooler stands before the database"

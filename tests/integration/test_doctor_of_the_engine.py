@@ -13,9 +13,9 @@ from django_celery_beat.models import PeriodicTask
 
 from tests.factories import ProcessFactory, StepFactory
 from workers.client.submission import submit
-from workers.desk.doctor import Finding, agents, alerts, backlog, duties, files, tables
-from workers.desk.doctor import settings as of_settings
 from workers.models import Alert, Flow, Lease, Process, Sink, Step
+from workers.ops.doctor import Finding, agents, alerts, backlog, duties, files, tables
+from workers.ops.doctor import settings as of_settings
 from workers.store import leases, prune_journals
 from workers.store.flow import holds
 from workers.supervisor import beat_schedule

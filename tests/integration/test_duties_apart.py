@@ -14,14 +14,13 @@ from workers.client.submission import submit
 from workers.definitions.sentences import in_words, say
 from workers.desk import tasks as desk_tasks
 from workers.desk import wake_ups
-from workers.desk.doctor import duties as probes
-from workers.desk.doctor.finding import Finding, Level, error
-from workers.desk.doctor.registry import Need, Probe
-from workers.desk.doctor.rounds import look as look_over
 from workers.desk.models import ProbeResult
-from workers.desk.operate import examinations, health
+from workers.desk.operate import examinations, health, rounds
 from workers.desk.store import deliveries, delivery_plans, incidents, jobs, probe_results
 from workers.models import Alert, Lease, Step
+from workers.ops.doctor import duties as probes
+from workers.ops.doctor.finding import Finding, Level, error
+from workers.ops.doctor.registry import Need, Probe
 from workers.scheduler import look
 from workers.store import (
     alert_resolution,
@@ -211,14 +210,12 @@ def test_figures_that_raise_hold_up_no_doctor(monkeypatch: pytest.MonkeyPatch) -
     assert asked == [None]
 
 
-def test_a_round_of_the_doctor_that_raises_holds_up_no_other(
+def test_round_of_the_doctor_that_raises_is_a_failure_of_its_duty(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    called: list[str] = []
-    monkeypatch.setattr(examinations, "_rounds", [denied, lambda: called.append("second")])
+    monkeypatch.setattr(rounds, "look_over", denied)
     with pytest.raises(ProgrammingError):
         examinations.run()
-    assert called == ["second"]
     assert Lease.objects.get(name=examinations.DOCTOR).failures == 1
 
 
@@ -240,14 +237,14 @@ def test_one_bad_finding_loses_no_round(finding: Finding) -> None:
         Probe("toys", "odd", lambda: [finding], Need.NOTHING),
         Probe("toys", "even", lambda: [error("even", "why", "remedy")], Need.NOTHING),
     ]
-    probe_results.keep(look_over(wanted))
+    probe_results.keep(rounds.look(wanted))
     kept = dict(ProbeResult.objects.values_list("name", "level"))
     assert kept == {"toys.odd": "error", "toys.even": "error"}
 
 
 def test_a_parameter_of_any_kind_is_said_in_its_own_words() -> None:
     finding = error(say("no room in %(folder)s", folder=Path("/srv")), "why", "remedy")
-    probe_results.keep(look_over([Probe("toys", "odd", lambda: [finding], Need.NOTHING)]))
+    probe_results.keep(rounds.look([Probe("toys", "odd", lambda: [finding], Need.NOTHING)]))
     (kept,) = ProbeResult.objects.get().findings
     assert in_words(kept["what"]) == "no room in /srv"
 

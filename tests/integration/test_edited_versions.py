@@ -8,9 +8,9 @@ from django.core.checks import run_checks
 from django.core.management import call_command
 
 from workers import Undo, Workflow, cancel, step, submit
-from workers.checks.edited_versions import find_edited
 from workers.definitions import registry
 from workers.models import Step
+from workers.ops.checks.edited_versions import find_edited
 
 PAY = step("pay", "toy.alpha", undo=Undo("refund", "toy.undoer"))
 SHIP = step("ship", "toy.beta", after="pay")

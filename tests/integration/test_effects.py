@@ -13,7 +13,7 @@ from workers.client.submission import submit
 from workers.definitions.agent import Deferred
 from workers.exceptions import StateError
 from workers.models import Alert, Process, Step
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.supervisor import sweep
 from workers.testing import Wire, pass_time
 from workers.testing.agent_processes import CALL, REPLY

@@ -8,7 +8,7 @@ from django.db import OperationalError
 
 from workers.checks import tables
 from workers.checks.tables import check_encoding
-from workers.desk.doctor import database as doctor
+from workers.ops.doctor import database as doctor
 
 
 class Latin:

@@ -1,4 +1,4 @@
-"""The engine in a project without the operators' desk."""
+"""The engine in a project without the operators' desk, and with what is looked at beside it."""
 
 import os
 from pathlib import Path
@@ -6,12 +6,14 @@ from pathlib import Path
 from tests import programs
 from tests.programs import ROOT
 
-SETTINGS = """
+PLAIN = """
 from pathlib import Path
 SECRET_KEY = "trips" * 10
 USE_TZ = True
 ALLOWED_HOSTS = ["testserver"]
 ROOT_URLCONF = "trips.urls"
+"""
+ADMIN = """
 INSTALLED_APPS = [
     "django.contrib.admin", "django.contrib.auth", "django.contrib.contenttypes",
     "django.contrib.sessions", "django.contrib.messages", "django_celery_beat",
@@ -31,12 +33,22 @@ TEMPLATES = [{
         "django.contrib.messages.context_processors.messages",
     ]},
 }]
+"""
+DATABASE = """
 DATABASES = {"default": {
     "ENGINE": "django.db.backends.sqlite3",
     "NAME": Path(__file__).parent / "trips.sqlite3",
     "OPTIONS": {"transaction_mode": "IMMEDIATE"},
 }}
 CELERY_BROKER_URL = "memory://"
+"""
+OPS = """
+INSTALLED_APPS = [
+    "workers", "django_celery_beat", "workers.ops", "trips",
+    # Rows name who decided: the engine needs users, whatever else is there.
+    "django.contrib.auth", "django.contrib.contenttypes",
+]
+MIDDLEWARE = ["workers.ops.metrics.view.Metrics"]
 """
 URLS = """
 from django.contrib import admin
@@ -110,13 +122,35 @@ print(*sorted(name for name in sys.modules if name.startswith("workers.desk")))
 """
 
 
-def test_the_engine_alone_runs_processes_and_shows_its_rows(tmp_path: Path) -> None:
+LOOK = """
+import trips.celery, django, sys
+django.setup()
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+import workers
+from django.apps import apps
+from django.test import Client
+from workers.management.commands import sas
+print(*sas.nouns())
+workers.submit("trip", subject="Trip to Oslo", input={"to": "Oslo"})
+call_command("check", deploy=True, fail_level="ERROR")
+call_command("sas", "invariants")
+call_command("sas", "doctor", "--only", "database", "--only", "settings", "--only", "agents")
+page = Client().get("/metrics", HTTP_HOST="localhost").content.decode()
+print('sas_processes_open{state="pending",workflow="trip"} 1.0' in page)
+print(*sorted(
+    name for name in sys.modules if name.startswith(("workers.desk", "django.contrib.admin"))
+))
+"""
+
+
+def run(tmp_path: Path, script: str, settings: str) -> list[str]:
     app = tmp_path / "trips"
     app.mkdir()
     for name, text in {
         "__init__.py": "",
-        "settings.py": SETTINGS,
-        "urls.py": URLS,
+        "settings.py": settings,
+        "urls.py": URLS if ADMIN in settings else "urlpatterns = []",
         "celery.py": CELERY,
         "agents.py": AGENTS,
         "workflows.py": WORKFLOWS,
@@ -125,7 +159,7 @@ def test_the_engine_alone_runs_processes_and_shows_its_rows(tmp_path: Path) -> N
 
     done = programs.python(
         "-c",
-        RUN,
+        script,
         cwd=tmp_path,
         env={
             **os.environ,
@@ -136,7 +170,11 @@ def test_the_engine_alone_runs_processes_and_shows_its_rows(tmp_path: Path) -> N
     )
 
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.split("\n") == [
+    return done.stdout.split("\n")
+
+
+def test_the_engine_alone_runs_processes_and_shows_its_rows(tmp_path: Path) -> None:
+    assert run(tmp_path, RUN, PLAIN + ADMIN + DATABASE) == [
         "processed error",
         "('process_error', None)",
         "error; book: error fault=no_such_place",
@@ -149,3 +187,15 @@ def test_the_engine_alone_runs_processes_and_shows_its_rows(tmp_path: Path) -> N
         "",
         "",
     ]
+
+
+def test_doctor_invariants_and_figures_need_neither_admin_nor_desk(tmp_path: Path) -> None:
+    lines = run(tmp_path, LOOK, PLAIN + OPS + DATABASE)
+
+    assert lines[0].split() == [
+        *("alive", "doctor", "erase", "export", "flow", "invariants", "metrics", "persons"),
+        *("prune", "restored", "sinks"),
+    ]
+    assert any(line.endswith("invariants checked, 0 rows break one.") for line in lines)
+    assert {"database", "settings", "agents"} <= set(lines)
+    assert lines[-3:] == ["True", "", ""], lines

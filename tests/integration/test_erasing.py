@@ -33,7 +33,7 @@ from workers.definitions import amounts
 from workers.desk.store import notes
 from workers.exceptions import StateError
 from workers.models import Alert, Journal, Process, Sink, Step, UndoRequest
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.privacy import erase as erasing
 from workers.privacy import persons
 from workers.rules.approved_acts import Act

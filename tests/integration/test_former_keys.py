@@ -13,7 +13,7 @@ from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import BadToken, Permanent
 from workers.models import Alert, Journal, Process, Step
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.protocol import callback_tokens
 from workers.rules.external_answers import Outcome
 from workers.testing import Wire

@@ -21,9 +21,9 @@ from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import Permanent, Transient
 from workers.models import Alert, Journal, LiveStep, Process, Sink, Step
-from workers.operate import invariant_check
-from workers.operate import invariants as engine
-from workers.store.db import dialect
+from workers.ops import invariant_check
+from workers.ops import invariants as engine
+from workers.store.db import dialect, slices
 from workers.testing import Wire, pass_time
 
 
@@ -276,7 +276,7 @@ def test_the_command_says_what_to_do_while_the_database_is_away(
 
 
 def test_slices_find_what_the_whole_finds(lively: Process, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(invariant_check, "SLICE", 1)
+    monkeypatch.setattr(slices, "SLICE", 1)
     Step.objects.filter(name="left").update(attempt=7)
     Journal.objects.filter(event="processed", step__isnull=True).update(after="pending")
     Process.objects.filter(subject="Refused").update(sequence=9)

@@ -12,7 +12,7 @@ from tests.integration.conftest import NOW, claim, only, reread
 from tests.integration.test_store_settling import Toy
 from workers import scheduler
 from workers.models import Flow, LiveStep, Step
-from workers.operate.invariants import violations
+from workers.ops.invariants import violations
 from workers.store.claims import claim_steps, find_work
 from workers.store.expire import expire_claims
 from workers.store.locked import step_index

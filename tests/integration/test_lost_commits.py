@@ -14,10 +14,10 @@ from tests.integration.conftest import NOW, claim, only
 from workers import supervisor
 from workers.celery import hooks
 from workers.client.submission import submit
-from workers.desk.doctor import agents
-from workers.desk.doctor import database as probes
 from workers.exceptions import StateError
 from workers.models import Alert, Hold, Installation, Journal, Lease
+from workers.ops.doctor import agents
+from workers.ops.doctor import database as probes
 from workers.store import alert_resolution
 from workers.store.db import dialect
 from workers.store.expire import expire_claims

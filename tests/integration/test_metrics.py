@@ -12,8 +12,6 @@ from tests.integration.conftest import NOW
 from tests.toyflow import agents
 from workers.client import operations
 from workers.client.submission import submit
-from workers.desk import metrics
-from workers.desk.metrics import registry
 from workers.desk.models import Minute
 from workers.desk.operate import health
 from workers.desk.rules import latency
@@ -22,6 +20,8 @@ from workers.desk.states import Span
 from workers.desk.store import totals
 from workers.exceptions import Permanent
 from workers.models import Flow, Step
+from workers.ops import metrics
+from workers.ops.metrics import registry
 from workers.store.flow import holds
 from workers.testing import Clock, Wire, frozen_clock
 
@@ -194,10 +194,14 @@ def test_bounds_are_powers_of_two_and_cover_what_is_in_them() -> None:
 
 
 def test_an_application_adds_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "own_gauges", [*metrics.own_gauges])
-    monkeypatch.setattr(registry, "own_gauges", metrics.own_gauges)
+    monkeypatch.setattr(metrics, "own_figures", [*metrics.own_figures])
+    monkeypatch.setattr(registry, "own_figures", metrics.own_figures)
     metrics.register_gauge("toy_queue", "What waits", lambda: 7)
     assert samples()["toy_queue", ()] == 7
+    # Figures of two apps that have one name are one.
+    metrics.register_gauge("sas_room", "What is there", lambda: 9)
+    assert registry.exposition().count(b"# TYPE sas_room gauge") == 1
+    assert samples()["sas_room", ()] == 9
 
 
 def test_a_scrape_asks_as_much_whatever_there_is(

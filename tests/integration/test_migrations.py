@@ -23,7 +23,7 @@ from orders.submission import Customer, Line, place_order
 from tests import programs
 from workers import scheduler
 from workers.models import Journal, Process, Step
-from workers.operate.invariants import violations
+from workers.ops.invariants import violations
 from workers.supervisor import beat_schedule
 from workers.testing import Wire, assert_processed, frozen_clock
 

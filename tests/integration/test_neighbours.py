@@ -18,10 +18,10 @@ from workers import tasks
 from workers.celery import hooks
 from workers.celery.own_tasks import OwnTask
 from workers.definitions import discovery
-from workers.desk.doctor import broker as probes
-from workers.desk.doctor.finding import Level
 from workers.exceptions import BrokerRefused
 from workers.models import Alert, Installation, Journal
+from workers.ops.doctor import broker as probes
+from workers.ops.doctor.finding import Level
 from workers.store import installation as rows
 from workers.wire import cards, dispatch, installation, neighbours, publisher, queue_drain
 

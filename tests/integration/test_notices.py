@@ -19,7 +19,7 @@ from tests.integration.conftest import only
 from workers.client import callbacks, operations
 from workers.exceptions import Refused
 from workers.models import Alert, Process
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.privacy import erase as erasing
 from workers.store import alert_resolution
 from workers.testing import Wire, pass_time

@@ -24,15 +24,15 @@ from workers import supervisor
 from workers.celery.own_tasks import OwnTask
 from workers.client.submission import submit
 from workers.desk import wake_ups
-from workers.desk.doctor.finding import error
-from workers.desk.doctor.registry import Need, Probe
-from workers.desk.doctor.rounds import look as look_over
 from workers.desk.models import BulkJob, Delivery, Minute, Route
 from workers.desk.operate import jobs as job_runner
+from workers.desk.operate.rounds import look as look_over
 from workers.desk.states import Span
 from workers.desk.store import deliveries, incidents, jobs, minutes, probe_results
 from workers.models import Alert, Journal, Process, Sink, Step, UndoRequest
 from workers.notify import threads
+from workers.ops.doctor.finding import error
+from workers.ops.doctor.registry import Need, Probe
 from workers.rules.rows import NewSink
 from workers.runtime import db_connections
 from workers.scheduler import look

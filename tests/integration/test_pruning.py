@@ -15,7 +15,8 @@ from tests.integration.conftest import ENDED as NOW
 from workers.desk.models import BulkItem, BulkJob, Note
 from workers.desk.store import old_rows as desk_rows
 from workers.models import Alert, Incident, Journal, Process, Sink, Step
-from workers.operate import invariants, retention
+from workers.operate import retention
+from workers.ops import invariants
 from workers.store import leases, old_rows, prune_journals
 from workers.store.flow import holds
 from workers.testing import Wire

@@ -16,7 +16,8 @@ from tests.integration.conftest import ENDED as NOW
 from workers.client.submission import submit
 from workers.desk.models import Note
 from workers.models import Alert, Journal, LiveStep, Process, Sink, Step, UndoRequest
-from workers.operate import invariants, retention
+from workers.operate import retention
+from workers.ops import invariants
 from workers.store import prune_journals, prune_processes
 
 LATER = NOW + timedelta(days=100)

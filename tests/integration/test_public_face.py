@@ -108,7 +108,7 @@ def test_type_checkers_see_what_is_imported_later() -> None:
         "import workers, sys; assert 'django.db.models' not in sys.modules; workers.step",
         "from sasproject.celery import app; import sys; app.loader.import_default_modules();"
         "from workers.celery import starting; list(starting.problems('worker'));"
-        "from workers.desk.doctor import settings; list(settings.system_checks());"
+        "from workers.ops.doctor import settings; list(settings.system_checks());"
         "from orders.models import Order; from orders.agents.confirmation import MAILS;"
         "Order(secret='a').get_absolute_url(); MAILS.get_template('orders/notice_mail.txt');"
         "assert not [name for name in sys.modules if name.startswith('workers.desk.admin')]",

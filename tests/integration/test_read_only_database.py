@@ -15,9 +15,9 @@ from orders.views import catalogue
 from sasproject import databases
 from sasproject.postgresql.base import DatabaseWrapper
 from tests.services import own_postgres_database
-from workers.desk.doctor import database as doctor
-from workers.desk.doctor.finding import Level
 from workers.operate import readiness as operate_readiness
+from workers.ops.doctor import database as doctor
+from workers.ops.doctor.finding import Level
 from workers.runtime import db_connections
 from workers.runtime.db_connections import is_read_only
 

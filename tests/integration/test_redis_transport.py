@@ -14,7 +14,7 @@ from redis.exceptions import ResponseError
 
 from sasproject.stack.broker import PrivateBroker, find_server
 from workers.celery import redis_transport
-from workers.desk.doctor import broker
+from workers.ops.doctor import broker
 
 
 @pytest.fixture

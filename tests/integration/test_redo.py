@@ -15,7 +15,7 @@ from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import Permanent, StateError
 from workers.models import Alert, Journal, Process, Sink
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.rules.rows import NewSink
 from workers.store import alert_resolution
 from workers.testing import Wire

@@ -11,7 +11,7 @@ from workers.client import operations
 from workers.client.submission import submit
 from workers.exceptions import StateError
 from workers.models import Alert, Journal, Process, Step
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.store.db import dialect
 from workers.store.operate import after_restore
 from workers.testing import Wire

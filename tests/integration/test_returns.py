@@ -15,7 +15,7 @@ from workers import supervisor
 from workers.client import answers, callbacks, operations
 from workers.exceptions import Refused, StateError
 from workers.models import Process
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.rules.external_answers import Outcome
 from workers.testing import Wire, pass_time
 

@@ -14,7 +14,7 @@ from workers import scheduler, supervisor
 from workers.client import callbacks, operations
 from workers.exceptions import Refused
 from workers.models import Alert
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.rules.external_answers import Outcome
 from workers.testing import Wire, pass_time
 

@@ -10,7 +10,7 @@ from tests.toyflow import agents as toy
 from workers.client import operations
 from workers.client.submission import submit
 from workers.models import Alert, Process, Step
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.store.db import dialect
 from workers.store.flow import holds
 from workers.testing import Wire, forget_duties, pass_time

@@ -16,7 +16,7 @@ from workers import supervisor
 from workers.client import operations
 from workers.http import Answer
 from workers.models import Alert, Step
-from workers.operate.invariants import violations
+from workers.ops.invariants import violations
 from workers.testing import Wire, pass_time
 
 SERVICES = ("payment", "shipping", "courier", "billing")

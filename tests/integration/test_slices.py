@@ -4,7 +4,7 @@ import itertools
 
 from workers.client.submission import submit
 from workers.models import Process, Step
-from workers.operate import invariant_check
+from workers.store.db import slices
 
 
 def test_slices_are_bounded_by_rows_though_a_sequence_jumped() -> None:
@@ -13,9 +13,9 @@ def test_slices_are_bounded_by_rows_though_a_sequence_jumped() -> None:
         Step.objects.filter(process=process).delete()
         Process.objects.filter(pk=process.pk).update(id=pk)
 
-    assert invariant_check.slices("workers_process", "id", size=2) == [
+    assert slices.slices("workers_process", "id", size=2) == [
         (0, 999_999_999_998),
-        (999_999_999_999, invariant_check._LAST),
+        (999_999_999_999, slices.LAST),
     ]
 
 
@@ -24,7 +24,7 @@ def test_slices_leave_no_key_out() -> None:
         submit("toy_line", subject=f"Toy {number}", input={})
     ids = list(Process.objects.order_by("pk").values_list("pk", flat=True))
 
-    found = invariant_check.slices("workers_process", "id", size=2)
+    found = slices.slices("workers_process", "id", size=2)
 
     assert found[0][0] == 0
     assert found[-1][1] == 2**63 - 1

@@ -16,7 +16,7 @@ from workers.client.submission import submit
 from workers.definitions.agent import Call, Deferred
 from workers.exceptions import StateError, Transient
 from workers.models import Alert, Journal, Process, Step
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.testing import Wire, pass_time
 from workers.testing.agent_processes import CALL, REPLY
 

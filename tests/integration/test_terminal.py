@@ -18,7 +18,7 @@ STEERING = "\x1b\x9b\u202e"
 
 
 def test_every_command_prints_through_it() -> None:
-    apps = ("orders", "workers", "workers.desk")
+    apps = ("orders", "workers", "workers.ops", "workers.desk")
     ours = {name: app for name, app in get_commands().items() if app in apps}
     modules = [f"{app}.management.commands.{name}" for name, app in ours.items()]
     modules += sas.nouns().values()

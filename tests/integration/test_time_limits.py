@@ -11,7 +11,7 @@ from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import Permanent
 from workers.models import Alert, Journal, Process, Step
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.store.db import dialect
 from workers.supervisor import sweep
 from workers.testing import Wire, pass_time

@@ -13,7 +13,7 @@ from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import Permanent, Refused, StateError, Transient, Unavailable
 from workers.models import Alert, Journal, Process
-from workers.operate.invariants import violations
+from workers.ops.invariants import violations
 from workers.testing import Wire, pass_time
 from workers.testing.agent_processes import CALL, REPLY
 

@@ -8,7 +8,7 @@ import pytest
 from tests.late_truth.ends import ENDS, carry_out
 from tests.late_truth.reconcile import unexplained
 from tests.late_truth.story import Story
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.supervisor import beat_schedule
 from workers.testing import Clock, Wire, frozen_clock
 

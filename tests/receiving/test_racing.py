@@ -15,7 +15,7 @@ from workers.client import webhooks
 from workers.definitions.webhook_provider import Answer, Event
 from workers.exceptions import WebhookRefused
 from workers.models import Process, ReceivedWebhook
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.rules.external_answers import Outcome
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -26,7 +26,8 @@ from workers.exceptions import (
     WorkflowError,
 )
 from workers.models import Journal, Process, ReceivedWebhook, Step
-from workers.operate import invariants, retention
+from workers.operate import retention
+from workers.ops import invariants
 from workers.protocol.webhook_verification import Signed
 from workers.rules.external_answers import Outcome
 from workers.states import ProcessState

@@ -12,7 +12,7 @@ from workers.definitions import registry
 from workers.models import Journal, Sink
 from workers.notify import relay as relays
 from workers.notify.senders import StatusMessage, Undelivered
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.store import sinks
 from workers.testing import Wire, WorkerDied, frozen_clock
 from workers.wire import dispatch

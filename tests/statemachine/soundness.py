@@ -9,7 +9,7 @@ from tests.statemachine.services import Services
 from workers.definitions import registry
 from workers.definitions.effects import Effect
 from workers.models import Alert, Journal, Process, Step
-from workers.operate.invariants import SLACK_SECONDS, violations
+from workers.ops.invariants import SLACK_SECONDS, violations
 from workers.states import FINAL_PROCESS_STATES, ProcessState, StepState
 from workers.states import may_move_process as may_process
 from workers.states import may_move_step as may_step

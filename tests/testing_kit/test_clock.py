@@ -9,7 +9,7 @@ from workers import scheduler, supervisor
 from workers.client.submission import submit
 from workers.definitions.agent import Deadline
 from workers.models import Alert, Flow, Journal, Lease, Process, Step
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.store import leases
 from workers.store.db import dialect
 from workers.testing import Clock, Wire, frozen_clock

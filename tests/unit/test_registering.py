@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from tests.toyflow.workflows import LOCAL
-from workers.checks.definitions import check_definitions, check_key_retention
+from workers.checks.definitions import check_definitions
 from workers.definitions import registry
 from workers.definitions.agent import Agent, Call, Deferred
 from workers.definitions.effects import Effect
 from workers.definitions.workflow import OnDeadline, StepSpec, Undo, Workflow, step
 from workers.exceptions import WorkflowError
+from workers.ops.checks import check_key_retention
 
 
 class Good(Agent):

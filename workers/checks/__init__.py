@@ -1,6 +1,6 @@
 """System checks: wrong settings and unworkable definitions are refused at start-up.
 
-``manage.py check`` also looks for orders in flight that need code which is missing.
+What a deployment is asked besides stands in ``workers.ops.checks``.
 """
 
 from collections.abc import Iterator
@@ -10,10 +10,8 @@ from django.core.checks.registry import registry
 
 from workers.checks.celery import check_celery
 from workers.checks.databases import check_databases
-from workers.checks.definitions import check_definitions, check_key_retention
+from workers.checks.definitions import check_definitions
 from workers.checks.fitting import check_fitting
-from workers.checks.in_flight import check_in_flight
-from workers.checks.outside import check_ping_url
 from workers.checks.queues import check_queues
 from workers.checks.session import check_session
 from workers.checks.settings import DEPLOYMENT_NAMES, check_settings
@@ -27,10 +25,7 @@ __all__ = [
     "check_encoding",
     "check_fitting",
     "check_history",
-    "check_in_flight",
-    "check_key_retention",
     "check_migrations",
-    "check_ping_url",
     "check_queues",
     "check_session",
     "check_settings",
@@ -42,12 +37,11 @@ __all__ = [
 PAGES = {"admin", "staticfiles", "templates", "urls", "check_middleware"}
 
 for _check in (
-    *(check_settings, check_fitting, check_definitions, check_queues, check_in_flight),
-    *(check_celery, check_databases, check_encoding, check_history, check_session, check_ping_url),
+    *(check_settings, check_fitting, check_definitions, check_queues),
+    *(check_celery, check_databases, check_encoding, check_history, check_session),
 ):
     register(_check)
-for _check in (check_migrations, check_key_retention):
-    register(_check, deploy=True)
+register(check_migrations, deploy=True)
 
 
 def run_without_pages() -> Iterator[CheckMessage]:

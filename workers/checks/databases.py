@@ -31,8 +31,8 @@ def check_databases(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
 
 
 def _check_routers() -> Iterable[CheckMessage]:
-    labels = [app.label for app in our_apps()]
     models = [model for app in our_apps() for model in app.get_models()]
+    labels = list(dict.fromkeys(model._meta.app_label for model in models))
     aliases = {
         find(model) for model in models for find in (router.db_for_write, router.db_for_read)
     }

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Warning
 
 from workers.definitions import registry
-from workers.definitions.agent import Agent, TaskAgent
+from workers.definitions.agent import Agent
 from workers.definitions.effects import Effect
 from workers.definitions.workflow import OnDeadline, OnFailure, Workflow
 from workers.exceptions import WorkflowError
@@ -25,35 +25,6 @@ def check_definitions(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[
         *_agents_without_probe(),
         *_undone_for_an_optional_step(),
     ]
-
-
-def check_key_retention(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Warn about agents that do not say how long their service remembers a key."""
-    try:
-        registry.discover()
-    except WorkflowError:
-        # check_definitions reports it.
-        return []
-    return [
-        Warning(
-            f"Agent {agent.name!r} is idempotent and does not say how long its service remembers "
-            "an idempotency key: a call of unknown outcome is repeated after any time, and is a "
-            "second effect once the key is forgotten.",
-            hint="Declare key_retention_seconds, or key_retention_seconds = None where the service "
-            "remembers keys for ever.",
-            id="workers.W015",
-        )
-        for agent in registry.agents()
-        if agent.effect == Effect.IDEMPOTENT
-        # A local agent's effect is in the transaction of its reply, a task's in its own code.
-        and not (agent.is_local or isinstance(agent, TaskAgent))
-        and not _says_key_retention(type(agent))
-    ]
-
-
-def _says_key_retention(cls: type[Agent]) -> bool:
-    subclasses = cls.__mro__[: cls.__mro__.index(Agent)]
-    return any("key_retention_seconds" in vars(subclass) for subclass in subclasses)
 
 
 def _undone_for_an_optional_step() -> list[CheckMessage]:

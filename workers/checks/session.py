@@ -11,7 +11,7 @@ from django.db import Error as DatabaseError
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from workers.checks.in_flight import is_asked_for
+from workers.checks.asked_for import is_asked_for
 
 #: Setting -> how its value must begin, as written in SQL; and why.
 _REQUIRED = {

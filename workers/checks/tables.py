@@ -12,7 +12,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from workers.celery import database_login
 from workers.checks import grants, session
-from workers.checks.in_flight import is_asked_for
+from workers.checks.asked_for import is_asked_for
 from workers.exceptions import AWAY, first_line
 from workers.models import Process
 from workers.runtime import db_connections

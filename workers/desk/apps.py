@@ -11,12 +11,16 @@ class DeskConfig(AppConfig):
 
     def ready(self) -> None:
         from workers.client import explaining
-        from workers.desk import alerts, duties, grants  # noqa: F401  (they register themselves)
+
+        # Most register themselves.
+        from workers.desk import alerts, checks, duties, grants, metrics  # noqa: F401
         from workers.desk.notify.incident_relay import IncidentRelay
         from workers.desk.notify.ping import Ping
         from workers.desk.texts import explain
         from workers.notify import threads
+        from workers.ops.metrics import register_figures
 
         explaining.register_words(explain)
         threads.also_run(IncidentRelay)
         threads.also_run(Ping)
+        register_figures(metrics.read)

@@ -9,7 +9,6 @@ from django.db.models.functions import Cast
 
 from workers.exceptions import StateError
 from workers.models import Alert, Journal, Process, Sink, Step, UndoRequest
-from workers.operate.invariant_check import Progress, silently, slices
 from workers.privacy import erase as erasing
 from workers.privacy import mail_addresses, register
 from workers.privacy.personal_rows import personal_rows
@@ -17,6 +16,7 @@ from workers.rules.refusals import refused
 from workers.runtime.failpoints import durable
 from workers.store import personal_data
 from workers.store.acts import record_act
+from workers.store.db.slices import Progress, silently, slices
 
 
 @dataclass(slots=True)

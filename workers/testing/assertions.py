@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from workers.client import progress
 from workers.models import Journal, Process, Step
-from workers.operate import invariants
+from workers.ops import invariants
 from workers.states import ProcessState
 
 

@@ -7,8 +7,8 @@ import httpx2
 from django.conf import settings
 
 from orders import invariants
-from workers.management.nouns import invariants as engine
-from workers.operate.invariant_check import Progress, Result
+from workers.ops.invariant_check import Progress, Result
+from workers.ops.management.nouns import invariants as engine
 
 
 class Command(engine.Command):

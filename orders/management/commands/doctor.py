@@ -1,5 +1,5 @@
 """`manage.py sas doctor` as a command of the shop, as the shop's pages call it."""
 
-from workers.desk.management.nouns.doctor import Command
+from workers.ops.management.nouns.doctor import Command
 
 __all__ = ["Command"]

@@ -1,28 +1,18 @@
-"""Figures for Prometheus, read from rows that are kept anyway.
+"""The desk's figures for Prometheus: what it keeps by the minute, incidents, routes and probes."""
 
-`/metrics` (``view``) and `manage.py sas metrics` print them.  This module does not load Prometheus'
-library.
-"""
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class OwnGauge:
-    """A figure of an application's own."""
-
-    name: str
-    what: str
-    read: Callable[[], float]
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
 
 
-own_gauges: list[OwnGauge] = []
+def read() -> "Iterable[Metric]":
+    """Yield all of them; loads Prometheus' library, which is an extra."""
+    from workers.desk.metrics import calls, levels, processes
+    from workers.desk.store import totals
 
-
-def register_gauge(name: str, what: str, read: Callable[[], float]) -> None:
-    """Add a figure of an application's own: its name, its meaning, and what reads it each time.
-
-    ``read`` must not scan whole tables: figures are read every few seconds.
-    """
-    own_gauges.append(OwnGauge(name, what, read))
+    figures = totals.until_now()
+    yield from processes.read(figures)
+    yield from calls.read(figures)
+    yield from levels.read()

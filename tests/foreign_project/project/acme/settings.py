@@ -17,6 +17,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "people",
     "workers",
+    "workers.ops",
     "workers.desk",
     "django_celery_beat",
     "acme",
@@ -43,7 +44,7 @@ TEMPLATES = [
     }
 ]
 if os.environ.get("ACME_FORGETS") == "engine":
-    ENGINE = ("workers", "workers.desk", "django_celery_beat")
+    ENGINE = ("workers", "workers.ops", "workers.desk", "django_celery_beat")
     INSTALLED_APPS = [app for app in INSTALLED_APPS if app not in ENGINE]
 if os.environ.get("ACME_LOOKS") == "unfold":
     INSTALLED_APPS = ["unfold", *INSTALLED_APPS]

@@ -1,0 +1,161 @@
+"""Orders in flight that need a workflow version, step or agent that the code has lost."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import Any
+
+from django.core.checks import CheckMessage, Error
+from django.db import Error as DatabaseError
+from django.db import transaction
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+
+from workers.checks.asked_for import is_asked_for
+from workers.definitions import registry
+from workers.exceptions import WorkflowError
+from workers.models import Process, Step
+from workers.ops.checks.edited_versions import find_edited
+from workers.states import OPEN_PROCESS_STATES, ProcessState, StepState
+
+#: All states that are not final, in two queries: each group has an index of its own.
+_NOT_FINAL = (sorted(OPEN_PROCESS_STATES), [ProcessState.ERROR])
+#: A step in error can be resubmitted: it still needs its agents.
+_UNSETTLED = {StepState.WAITING, StepState.PENDING, StepState.PROCESSING, StepState.ERROR}
+#: A processed step may have to be undone as long as its process is open.
+_STEP_STATES = sorted({*_UNSETTLED, StepState.PROCESSED})
+#: The name of a workflow, and its version.
+_Version = tuple[str, int]
+#: How many processes are read at a time.
+PORTION = 1000
+_COLUMNS = (
+    "name",
+    "undone",
+    "agent",
+    "undo",
+    "fallbacks",
+    "state",
+)
+
+
+def check_in_flight(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Refuse a deployment of code that lacks what orders in flight need.
+
+    Answers ``manage.py check`` only.  It must not stop `migrate`, a worker, which leaves unknown
+    definitions to others, or `order cancel`, which is a remedy.
+    """
+    if not is_asked_for():
+        return []
+    try:
+        # A block of its own: a failed statement must not spoil the caller's transaction.
+        with transaction.atomic():
+            return [*find_missing(), *find_edited()]
+    except (DatabaseError, WorkflowError):
+        # No tables yet, or no database; or workers.E003 reports the definitions.
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """A definition that steps in flight need, and which steps those are."""
+
+    kind: str
+    name: str
+    version: _Version
+    steps: Q
+
+
+@dataclass(frozen=True, slots=True)
+class _Portion:
+    """Some processes of one workflow version that are not over, and their steps."""
+
+    version: _Version
+    steps: "QuerySet[Step]"
+
+
+def find_missing() -> list[CheckMessage]:
+    """Return one error for each workflow version, step and agent that is needed and missing."""
+    missing: dict[tuple[str, str], dict[_Version, Q]] = {}
+    for need in _needs():
+        wanted = missing.setdefault((need.kind, need.name), {})
+        wanted[need.version] = wanted.get(need.version, need.steps) | need.steps
+    return [_error(kind, name, _orders(wanted)) for (kind, name), wanted in sorted(missing.items())]
+
+
+def _needs() -> Iterable[_Need]:
+    """Yield what is needed and missing; steps of one declaration count as one row."""
+    workflows = {(workflow.name, workflow.version): workflow for workflow in registry.workflows()}
+    agents = {agent.name for agent in registry.agents()}
+    for version, values in chain.from_iterable(
+        zip(repeat(portion.version), portion.steps.values_list(*_COLUMNS).distinct())
+        for portion in _portions()
+    ):
+        row = dict(zip(_COLUMNS, values, strict=True))
+        same_step = Q(name=row["name"])
+        workflow = workflows.get(version)
+        label = f"{version[0]} version {version[1]}"
+        # The payload of an undo is that of the step it undoes.
+        spec_name = row["undone"] or row["name"]
+        if workflow is None:
+            yield _Need("workflow", label, version, Q())
+        elif spec_name not in workflow.by_name:
+            yield _Need("step", f"{spec_name} of workflow {label}", version, same_step)
+        for agent in _agents_of(row) - agents:
+            same_agent = Q(state=row["state"], agent=row["agent"])
+            yield _Need("agent", agent, version, same_step & same_agent)
+
+
+def _agents_of(row: dict[str, Any]) -> set[str]:
+    """Return the agents that steps of a row may still be sent to."""
+    undo = row["undo"] or {}
+    names = [undo.get("agent")]
+    if row["state"] in _UNSETTLED:
+        names.append(row["agent"])
+        for fallback in row["fallbacks"] or ():
+            names += [fallback.get("agent"), fallback.get("undo_agent")]
+    return {name for name in names if name}
+
+
+def _portions() -> Iterable[_Portion]:
+    """Yield all processes that are not over, some at a time.
+
+    Their steps are read by their ids alone: joined with processes, PostgreSQL would read a whole
+    table, of ended orders too, as soon as enough orders are open.
+    """
+    undone = Step.objects.filter(pk=OuterRef("undoes_id")).order_by().values("name")
+    steps = Step.objects.filter(state__in=_STEP_STATES).order_by()
+    for states in _NOT_FINAL:
+        not_final = Process.objects.filter(state__in=states).order_by("pk")
+        last, rows = 0, [("", 0, 0)]
+        while rows:
+            later = not_final.filter(pk__gt=last)
+            rows = list(later.values_list("workflow", "version", "pk")[:PORTION])
+            ids: dict[_Version, list[int]] = {}
+            for workflow, version, last in rows:
+                ids.setdefault((workflow, version), []).append(last)
+            for key, pks in ids.items():
+                yield _Portion(key, steps.filter(process__in=pks).annotate(undone=Subquery(undone)))
+
+
+def _orders(wanted: Mapping[_Version, Q]) -> int:
+    return sum(
+        portion.steps.filter(wanted[portion.version]).values("process").distinct().count()
+        for portion in _portions()
+        if portion.version in wanted
+    )
+
+
+def _error(kind: str, name: str, orders: int) -> Error:
+    subject = "1 order in flight needs" if orders == 1 else f"{orders} orders in flight need"
+    things = {
+        "agent": (f"agent {name!r}", "workers.E009"),
+        "step": (f"step {name}", "workers.E010"),
+        "workflow": (f"workflow {name}", "workers.E008"),
+    }
+    thing, check_id = things[kind]
+    return Error(
+        f"{subject} {thing}, which this code does not have.",
+        hint="If newer code has it, restart the processes that run this code. Else keep it in the"
+        " code until they are over, or cancel them first."
+        ' See "System checks" in the documentation.',
+        id=check_id,
+    )
