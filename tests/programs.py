@@ -5,8 +5,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from io import StringIO
 from pathlib import Path
 from typing import Any
+
+from django.core.management import call_command
 
 ROOT = Path(__file__).resolve().parents[1]
 Done = subprocess.CompletedProcess[str]
@@ -34,6 +37,13 @@ def run(
 
 def python(*words: object, **options: Any) -> Done:
     return run(sys.executable, *words, **options)
+
+
+def said(*words: object, **options: Any) -> str:
+    """Run a management command in this process; return what it printed."""
+    out = StringIO()
+    call_command(*map(str, words), stdout=out, **options)
+    return out.getvalue()
 
 
 def rabbitmqctl(*words: str) -> str:

@@ -1,18 +1,15 @@
 """API clients from a terminal: one more token, and what is refused."""
 
-from io import StringIO
+from functools import partial
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from orders import tokens
 from orders.models import ApiClient, ApiToken
+from tests.programs import said
 
-
-def run(*words: str) -> str:
-    out = StringIO()
-    call_command("client", *words, stdout=out)
-    return out.getvalue()
+run = partial(said, "client")
 
 
 def test_one_more_token_leaves_the_others_as_they_are(acme: ApiClient) -> None:

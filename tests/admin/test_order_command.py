@@ -1,19 +1,16 @@
 """``manage.py order``: the same facts and the same action, in a terminal."""
 
 import json
-from io import StringIO
+from functools import partial
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from tests.admin.conftest import every_row, note, order_in_error, order_with
+from tests.programs import said
 from workers.models import Journal, Process
 
-
-def run(*words: object, **options: object) -> str:
-    out = StringIO()
-    call_command("order", *map(str, words), stdout=out, **options)
-    return out.getvalue()
+run = partial(said, "order")
 
 
 def test_show_prints_order_steps_and_journal() -> None:

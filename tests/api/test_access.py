@@ -3,12 +3,12 @@
 import json
 from collections.abc import Callable
 from datetime import timedelta
-from io import StringIO
+from functools import partial
 from typing import Any
 
 import pytest
 from django.core.cache import cache
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.test import Client
 from django.utils import timezone
 
@@ -16,14 +16,12 @@ from orders import tokens
 from orders.api import throttling
 from orders.models import ApiClient, ApiToken, Order
 from tests.api.conftest import BODY, Caller
+from tests.programs import said
 
 Problem = Callable[[Any, int], dict[str, Any]]
 
 
-def run(*words: str) -> str:
-    out = StringIO()
-    call_command("client", *words, stdout=out)
-    return out.getvalue()
+run = partial(said, "client")
 
 
 @pytest.mark.fault("F41")

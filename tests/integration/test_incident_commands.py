@@ -3,14 +3,13 @@
 import json
 from collections.abc import Callable
 from datetime import timedelta
-from io import StringIO
 from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.core.management import call_command
 from django.utils import timezone
 
+from tests.programs import said
 from workers.desk.models import Note
 from workers.desk.store import incident_commands as commands
 from workers.desk.store import incidents, notes
@@ -169,9 +168,7 @@ def test_of_two_clicks_one_does_something(
 
 
 def listed(*options: str) -> str:
-    out = StringIO()
-    call_command("sas", "incidents", *options, stdout=out)
-    return out.getvalue()
+    return said("sas", "incidents", *options)
 
 
 def test_the_command_lists_open_ones_for_programs(incident: Incident, ann: int) -> None:

@@ -1,15 +1,15 @@
 """``manage.py sas jobs``: as the admin, from a terminal."""
 
 import json
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.utils import timezone
 
 from tests.admin.conftest import order_in_error
 from tests.factories import ProcessFactory, StepFactory
+from tests.programs import said
 from workers.desk import wake_ups
 from workers.desk.admin import causes
 from workers.desk.models import BulkItem, BulkJob
@@ -22,9 +22,7 @@ NOW = timezone.now()
 
 
 def run(*words: Any) -> list[str]:
-    out = StringIO()
-    call_command("sas", "jobs", *map(str, words), stdout=out)
-    return out.getvalue().splitlines()
+    return said("sas", "jobs", *map(str, words)).splitlines()
 
 
 def incident_of(processes: list[Process], key: str = "failure:pay") -> Incident:

@@ -11,6 +11,7 @@ from django.db import connection
 from orders import numbers
 from tests.alerts import text_of
 from tests.integration.conftest import NOW, claim, only
+from tests.programs import said
 from workers import supervisor
 from workers.celery import hooks
 from workers.client.submission import submit
@@ -95,11 +96,9 @@ def test_a_planned_move_that_lost_nothing_holds_nothing(is_noticed: bool) -> Non
     if is_noticed:
         lost_commits.look(NOW)
         assert holds.current()
-    out = StringIO()
+    out = said("sas", "restored", "--nothing-lost")
 
-    call_command("sas", "restored", "--nothing-lost", stdout=out)
-
-    assert "The newest journal row is " in out.getvalue()
+    assert "The newest journal row is " in out
     assert lost_commits.look() is None
     assert not holds.current()
     assert Alert.objects.exists() == is_noticed

@@ -1,13 +1,14 @@
 """`manage.py order cancel|compensate`: undoing from a terminal."""
 
 import json
-from io import StringIO
+from functools import partial
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from orders.models import Order, Product
 from orders.submission import Customer, Line, place_order
+from tests.programs import said
 from workers.models import Journal, Step
 
 
@@ -26,10 +27,7 @@ def order() -> Order:
     return order
 
 
-def run(*words: str) -> str:
-    out = StringIO()
-    call_command("order", *words, stdout=out)
-    return out.getvalue()
+run = partial(said, "order")
 
 
 @pytest.mark.parametrize(

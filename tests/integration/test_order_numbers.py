@@ -1,14 +1,13 @@
 """Order numbers move up and never back."""
 
-from io import StringIO
-
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db import transaction
 
 from orders.models import Order, Product
 from orders.numbers import skip_to
 from orders.submission import Customer, Line, place_order
+from tests.programs import said
 
 
 @pytest.fixture(autouse=True)
@@ -26,9 +25,7 @@ def place(key: str) -> Order:
 
 
 def skip(number: int) -> str:
-    out = StringIO()
-    call_command("order_numbers", "--next", str(number), stdout=out)
-    return out.getvalue()
+    return said("order_numbers", "--next", str(number))
 
 
 def test_the_next_order_takes_the_number() -> None:

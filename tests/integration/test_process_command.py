@@ -1,20 +1,17 @@
 """`manage.py sas process list` and `submit`: a workflow is tried without a line of code."""
 
 import json
-from io import StringIO
+from functools import partial
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from tests.programs import said
 from workers.client.submission import submit
 from workers.models import Journal, Process
 from workers.testing import Wire
 
-
-def process(*words: object) -> str:
-    out = StringIO()
-    call_command("sas", "process", *map(str, words), stdout=out)
-    return out.getvalue()
+process = partial(said, "sas", "process")
 
 
 def test_what_is_submitted_is_printed_and_runs(wire: Wire) -> None:

@@ -1,12 +1,12 @@
 """`manage.py sas NOUN`: one command of the engine's, and every other name is the project's."""
 
 import subprocess
-from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command, get_commands
 
 from tests import programs
+from tests.programs import said
 from workers.management.commands import sas
 
 
@@ -42,9 +42,7 @@ def test_a_noun_that_is_unknown_is_refused_with_those_there_are() -> None:
 
 
 def test_sas_command_passes_arguments_and_stdout_to_noun() -> None:
-    out = StringIO()
-    call_command("sas", "flow", "show", "--json", stdout=out)
-    assert out.getvalue().startswith('{"agents"')
+    assert said("sas", "flow", "show", "--json").startswith('{"agents"')
 
 
 def test_help_names_every_noun() -> None:

@@ -3,17 +3,17 @@
 import getpass
 import json
 from datetime import timedelta
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.utils import timezone
 
 from orders.models import Order, Product
 from orders.submission import Customer, Line, place_order
 from tests.factories import ProcessFactory, StepFactory
 from tests.integration.conftest import only, reread
+from tests.programs import said
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import refuse
 from workers.client.submission import submit
@@ -23,11 +23,7 @@ from workers.models import Alert, Flow, Hold, Journal, Process, Step
 from workers.store.db import dialect
 from workers.testing import Wire
 
-
-def run(*words: object) -> str:
-    out = StringIO()
-    call_command(*map(str, words), stdout=out)
-    return out.getvalue()
+run = said
 
 
 def process(*words: object) -> str:

@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command, get_commands
 
 from tests.admin.conftest import order_in_error
+from tests.programs import said
 from workers.management.commands import sas
 from workers.management.terminal import TerminalCommand
 from workers.models import Process, Sink
@@ -86,10 +87,8 @@ def test_a_process_and_its_sinks_forge_nothing() -> None:
         (("sas", "sinks", "list"), 2),
         (("sas", "sinks", "list", "--json"), 1),
     ):
-        out = StringIO()
-        call_command(*words, stdout=out)
-        said = out.getvalue()
-        assert "\\u001b[2J\\u009b1m\\u202e" in said, words
-        assert not set(STEERING) & set(said), words
-        assert "\n  forged_step" not in said, words
-        assert lines is None or len(said.splitlines()) == lines, words
+        printed = said(*words)
+        assert "\\u001b[2J\\u009b1m\\u202e" in printed, words
+        assert not set(STEERING) & set(printed), words
+        assert "\n  forged_step" not in printed, words
+        assert lines is None or len(printed.splitlines()) == lines, words

@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.alerts import text_of
 from tests.on_call.conftest import NOW, SECRET, events, incident, member, route
-from tests.programs import ROOT
+from tests.programs import ROOT, said
 from tests.reporting.receiver import Receiver, is_signed, receiving
 from workers import supervisor
 from workers.desk.management.watch import PATIENCE_SECONDS, Watch
@@ -139,9 +139,7 @@ def test_once_says_what_is_late_and_fails(wire: Wire, clock: Clock) -> None:
     assert out.getvalue() == "late: sweep, poll; told: 0\n"
     Lease.objects.all().delete()
     done_now()
-    out = StringIO()
-    call_command("sas", "watch", "--once", stdout=out)
-    assert out.getvalue() == ""
+    assert said("sas", "watch", "--once") == ""
 
 
 @pytest.mark.parametrize("options", [("--every", "0"), ("--patience", "-1")])

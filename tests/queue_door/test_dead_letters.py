@@ -2,11 +2,11 @@
 
 import json
 import re
-from io import StringIO
+from functools import partial
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from orders import dead_letters
 from orders.consumer.handling import handle
@@ -14,6 +14,7 @@ from orders.dead_letters import NotNow
 from orders.models import ApiClient, DeadLetter, Order, Product
 from orders.reasons import Refused
 from tests.alerts import text_of
+from tests.programs import said
 from tests.queue_door.conftest import Make, new_client
 from tests.queue_door.sending import BODY
 from workers.definitions.alert_kinds import alert_kind
@@ -30,10 +31,7 @@ def letter_of(message: Any) -> DeadLetter:
     return letter
 
 
-def run(*words: Any) -> str:
-    out = StringIO()
-    call_command("dead_letters", *words, stdout=out)
-    return out.getvalue()
+run = partial(said, "dead_letters")
 
 
 def test_a_replay_places_the_order_as_its_client_under_its_key(make: Make) -> None:
@@ -175,8 +173,8 @@ def test_nothing_of_theirs_steers_the_terminal_or_forges_a_line(make: Make) -> N
     assert "unproven \\u001b[2J\\n9999" in listed
     assert not any(line.startswith("9999") for line in shown.splitlines())
     as_json = run("show", letter.pk, "--json", "--personal")
-    for said in (listed, shown, run("show", letter.pk), as_json, run("list", "--json")):
-        assert not re.search("[\x1b\x9b\u202e]", said)
+    for text in (listed, shown, run("show", letter.pk), as_json, run("list", "--json")):
+        assert not re.search("[\x1b\x9b\u202e]", text)
     assert json.loads(run("show", letter.pk, "--json"))[0]["client"] == letter.client
 
 

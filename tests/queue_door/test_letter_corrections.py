@@ -14,6 +14,7 @@ from orders import dead_letters
 from orders.letter_corrections import Correction
 from orders.models import DeadLetter, Order
 from orders.reasons import Refused
+from tests.programs import said
 from tests.queue_door.conftest import Make
 from tests.queue_door.sending import BODY
 from tests.queue_door.test_admin import LIST, letter_of, staff
@@ -211,14 +212,12 @@ def test_the_terminal_does_the_same(letter: DeadLetter, tmp_path: Path) -> None:
     file.write_text(json.dumps(BODY))
 
     def run(*words: Any) -> str:
-        out = StringIO()
-        call_command("dead_letters", "correct", letter.pk, *words, stdout=out)
-        return out.getvalue()
+        return said("dead_letters", "correct", letter.pk, *words)
 
-    said = run("--body", str(file), "--reason", "asked them", "--dry-run")
-    assert "lines.0.quantity: 20000 -> 2" in said
-    assert "gift: true -> nothing" in said
-    assert "would be an order" in said
+    shown = run("--body", str(file), "--reason", "asked them", "--dry-run")
+    assert "lines.0.quantity: 20000 -> 2" in shown
+    assert "gift: true -> nothing" in shown
+    assert "would be an order" in shown
     assert not Order.objects.exists()
     assert "is replayed: order" in run("--body", str(file), "--reason", "asked them")
     letter.refresh_from_db()

@@ -2,17 +2,18 @@
 
 import json
 import re
-from io import StringIO
+from functools import partial
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from orders import dead_letters, letter_groups
 from orders.models import DeadLetter, Order, Product
+from tests.programs import said
 from tests.queue_door.conftest import Make, new_client
 from tests.queue_door.sending import BODY
 from tests.queue_door.test_admin import LIST, letter_of, staff
@@ -35,10 +36,7 @@ def letters(make: Make) -> list[DeadLetter]:
     ]
 
 
-def run(*words: Any) -> str:
-    out = StringIO()
-    call_command("dead_letters", *words, stdout=out)
-    return out.getvalue()
+run = partial(said, "dead_letters")
 
 
 def test_similar_letters_form_one_group_with_first_last_and_count(

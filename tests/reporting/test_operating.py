@@ -1,6 +1,5 @@
 """Seeing who is told of what, and having them told again: commands and admin."""
 
-import io
 import json
 import re
 from datetime import timedelta
@@ -9,12 +8,13 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.test import Client
 from django.utils import timezone
 
 from orders import webhooks
 from orders.models import ApiClient
+from tests.programs import said
 from tests.reporting.conftest import QUEUE, sink_of, told
 from workers.definitions import delivery_problems
 from workers.models import Process, Sink
@@ -23,11 +23,7 @@ from workers.store import sinks
 from workers.testing import Wire
 from workers.wire import dispatch
 
-
-def run(*words: str) -> str:
-    out = io.StringIO()
-    call_command(*words, stdout=out)
-    return out.getvalue()
+run = said
 
 
 @pytest.fixture

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from tests.chaos.report import charts, timeline
 from tests.chaos.report.charts import STATES, WIDTH, Scale
-from tests.chaos.report.style import SHEET
 
 LANE_STATES = ("up", "starting", "down", "frozen")
 CHART_HEIGHT = 90
+#: Light and dark, without a remote asset.
+SHEET = Path(__file__).with_suffix(".css").read_text()
 
 
 def render(found: dict[str, Any]) -> str:
