@@ -46,7 +46,7 @@ PARTS = (
     Part("tests", "tests", lines=70_357, files=701),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 92_152
+DOCS_WORDS = 91_133
 
 
 def lines_of_code(source: str) -> int:
