@@ -73,7 +73,7 @@ def test_a_worker_that_deletes_what_is_old_needs_the_rights_of_its_sentence() ->
     assert "lacks the right to DELETE workers_process" in str(grants.problem())
 
     roles.be_owner()
-    (sentence,) = re.findall(r"^If `SAS_KEEP_PROCESSES_DAYS` is set.*", roles.page(), re.MULTILINE)
+    (sentence,) = re.findall(r"^\| `SAS_KEEP_PROCESSES_DAYS` is set.*", roles.page(), re.MULTILINE)
     with connection.cursor() as cursor:
         for grant in re.findall(r"`(GRANT .*?)`", sentence):
             cursor.execute(roles.named(grant, mark))

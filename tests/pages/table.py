@@ -261,10 +261,6 @@ PAGES = [
     ),
     Page("docs/how-to/install-into-your-project.md", not_run=7),
     Page("docs/how-to/tune-the-flow.md", elsewhere={"python": HOW_TO_WORKFLOW}),
-    Page(
-        "docs/how-to/undo-an-order.md",
-        before={"python manage.py order": an_order("waiting for a review")},
-    ),
     Page("docs/how-to/use-a-celery-task.md", elsewhere={"python": HOW_TO_WORKFLOW}),
     Page("docs/how-to/wait-for-an-answer.md", elsewhere={"python": HOW_TO_WORKFLOW}),
 ]
