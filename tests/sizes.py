@@ -43,10 +43,10 @@ PARTS = (
     Part("test kit", "workers/testing", lines=1_137, files=13),
     Part("shop", "orders", lines=9_016, files=135),
     Part("wiring", "sasproject", lines=3_653, files=71),
-    Part("tests", "tests", lines=70_357, files=701),
+    Part("tests", "tests", lines=70_330, files=700),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 91_133
+DOCS_WORDS = 79_316
 
 
 def lines_of_code(source: str) -> int:
