@@ -46,7 +46,7 @@ PARTS = (
     Part("tests", "tests", lines=70_330, files=700),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 79_316
+DOCS_WORDS = 78_946
 
 
 def lines_of_code(source: str) -> int:
