@@ -43,7 +43,7 @@ PARTS = (
     Part("test kit", "workers/testing", lines=1_137, files=13),
     Part("shop", "orders", lines=9_016, files=135),
     Part("wiring", "sasproject", lines=3_653, files=71),
-    Part("tests", "tests", lines=70_330, files=700),
+    Part("tests", "tests", lines=70_108, files=697),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
 DOCS_WORDS = 78_946

@@ -97,7 +97,7 @@ def test_what_it_is_worth_cannot_be_asked_and_counts_as_too_much(rich: Process) 
         operations.undo(rich.pk, outcome="cancelled", **ANN)
 
 
-@pytest.mark.parametrize("how", ["as much", "off", "client"])
+@pytest.mark.parametrize("how", ["as much", "off", "submitter:acme", "scheduler@host"])
 def test_one_is_enough(
     rich: Process, worths: dict[int, Decimal], settings: LazySettings, how: str
 ) -> None:
@@ -105,7 +105,7 @@ def test_one_is_enough(
         worths[rich.pk] = Decimal("1000.00")
     if how == "off":
         settings.SAS_TWO_PERSONS_ABOVE = ""
-    actor = "submitter:acme" if how == "client" else "operator:ann"
+    actor = how if how[0] == "s" else "operator:ann"
     operations.undo(rich.pk, outcome="cancelled", actor=actor, reason="enough")
     assert state_of(rich) == "compensating"
 
@@ -324,6 +324,7 @@ def test_approval_is_refused_after_a_further_attempt_of_its_step(
 
 def test_a_request_is_good_for_a_day(rich: Process) -> None:
     number = ask(rich)
+    assert timedelta(hours=24) == GOOD_FOR
     later = dialect.read_clock() + GOOD_FOR + timedelta(seconds=1)
     found = undo_requests.decide(number, is_approved=True, actor=BOB, now=later)
     assert found.refusal is not None

@@ -209,6 +209,13 @@ def test_what_no_longer_may_be_edited_leaves_nothing_behind(wire: Wire) -> None:
     assert not Journal.objects.filter(event="input_edited").exists()
 
 
+def test_an_answer_that_would_change_nothing_cannot_be_asked_for(wire: Wire) -> None:
+    process = toys.failed(wire)
+    with pytest.raises(StateError) as refusal:
+        undo_requests.ask(process.pk, Act("answer", "first", WAYS["approve"].act.params), **ANN)
+    assert refusal.value.code == "answer_unwanted"
+
+
 def test_a_job_does_not_call_again_on_one_s_word(wire: Wire) -> None:
     process = doubtful(wire)
     sequence = Process.objects.get(pk=process.pk).sequence

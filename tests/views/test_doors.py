@@ -1,22 +1,21 @@
-"""Callbacks and webhooks by ``path("sas/", include("workers.urls"))``, without the shop."""
+"""Doors by ``path("sas/", include("workers.urls"))``, without the shop; answers: test_callbacks."""
 
 import json
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.core.cache import cache
 from django.db import OperationalError
-from django.test import Client, override_settings
+from django.test import Client
 from django.urls import reverse
 
 from orders.api.problem_types import OF_STATUS
-from tests.integration.conftest import only, reread
+from tests.integration.conftest import only
 from tests.receiving.conftest import SECRET
 from tests.toyflow import webhooks as provider
 from workers.definitions.webhook_provider import Answer
-from workers.models import Process, ReceivedWebhook, Step
+from workers.models import Process, ReceivedWebhook
 from workers.protocol.webhook_signing import signature
 from workers.testing import Wire
 from workers.views.problems import CODES
@@ -33,14 +32,6 @@ def providers() -> Any:
     yield
     provider.script.clear()
     provider.secrets.clear()
-
-
-def post(token: str, body: Any, **extra: Any) -> Any:
-    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    # As a browser's cookies and middleware would have it: no CSRF token, no login.
-    return Client(enforce_csrf_checks=True).post(
-        f"/sas/callbacks/{token}", raw, content_type="application/json", **extra
-    )
 
 
 def send(raw: bytes = PAID, to: str = "toy-pay", id: str = "msg_1", secret: str = SECRET) -> Any:
@@ -73,77 +64,6 @@ def test_the_addresses_have_names() -> None:
     assert reverse("workers:webhook", args=["bank"]) == "/sas/webhooks/bank"
 
 
-def test_an_answer_ends_the_step_and_a_repeated_one_does_nothing(
-    asked: tuple[Process, str], wire: Wire
-) -> None:
-    process, token = asked
-
-    assert post(token, {"result": {"paid": True}}).json() == {"outcome": "accepted"}
-    assert post(token, {"result": {"paid": False}}).json() == {"outcome": "repeated"}
-
-    wire.run_until_idle()
-    assert only(process, "ask").result == {"paid": True}
-
-
-@pytest.mark.parametrize(("kind", "state"), [("refused", "compensated"), ("permanent", "error")])
-def test_a_fault_is_as_the_agent_would_have_raised_it(
-    kind: str, state: str, asked: tuple[Process, str], wire: Wire
-) -> None:
-    process, token = asked
-    fault = {"kind": kind, "code": "declined", "message": "no"}
-
-    assert post(token, {"fault": fault}).json() == {"outcome": "accepted"}
-
-    wire.run_until_idle()
-    assert reread(process).state == state
-    told = only(process, "ask").fault
-    assert told is not None
-    assert (told["code"], told["message"]) == ("declined", "no")
-
-
-def test_progress_is_noted(asked: tuple[Process, str]) -> None:
-    process, token = asked
-
-    assert post(token, {"progress": {"percent": 40}}).json() == {"outcome": "noted"}
-
-    deferral = only(process, "ask").deferral
-    assert deferral is not None
-    assert deferral["progress"] == {"percent": 40}
-
-
-REFUSED: list[tuple[Any, int, str]] = [
-    ({}, 422, "exactly one"),
-    ({"result": {}, "fault": {"kind": "refused", "code": "x"}}, 422, "exactly one"),
-    ({"result": []}, 422, "result"),
-    ({"answer": {}}, 422, "answer"),
-    ([], 422, "body"),
-    (None, 422, "body"),
-    ({"fault": {"kind": "unavailable", "code": "x"}}, 422, "fault.kind"),
-    ({"fault": {"kind": "refused"}}, 422, "code"),
-    ({"fault": {"kind": "refused", "code": ""}}, 422, "fault.code"),
-    ({"fault": {"kind": "refused", "code": "a\nb"}}, 422, "fault.code"),
-    ({"fault": {"kind": "refused", "code": "x" * 61}}, 422, "fault.code must have 60"),
-    ({"fault": {"kind": "refused", "code": "x", "message": "m" * 501}}, 422, "got 501"),
-    (b"{", 400, "no JSON"),
-    (b"", 400, "no JSON"),
-    (b'{"result": {"a": NaN}}', 400, "NaN"),
-    (b'{"result": {}, "result": {}}', 400, "given twice"),
-    ({"result": {"a": "\x00"}}, 400, "NUL"),
-    ({"result": {"a": "x" * 65_536}}, 413, "larger than 65536 bytes"),
-]
-
-
-@pytest.mark.parametrize(("body", "status", "says"), REFUSED, ids=lambda one: str(one)[:40])
-def test_what_is_no_answer_changes_nothing(
-    asked: tuple[Process, str], body: Any, status: int, says: str
-) -> None:
-    before = list(Step.objects.values())
-
-    assert says in problem(post(asked[1], body), status)["detail"]
-
-    assert list(Step.objects.values()) == before
-
-
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -168,17 +88,6 @@ def test_other_methods_are_refused(method: str) -> None:
     assert (answer.status_code, answer["Allow"]) == (405, "POST")
 
 
-@pytest.mark.parametrize("spoil", [lambda token: token + "x", lambda token: "x:1:1:" + token[-43:]])
-def test_a_token_of_ones_own_making_is_none(
-    asked: tuple[Process, str], spoil: Callable[[str], str]
-) -> None:
-    before = list(Step.objects.values())
-
-    problem(post(spoil(asked[1]), {"result": {}}), 404)
-
-    assert list(Step.objects.values()) == before
-
-
 def test_where_the_database_is_away_it_may_come_again(
     asked: tuple[Process, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,33 +95,10 @@ def test_where_the_database_is_away_it_may_come_again(
         raise OperationalError("gone")
 
     monkeypatch.setattr("workers.store.operate.record_answers.by_key", gone)
-    answer = post(asked[1], {"result": {}})
+    answer = Client().post(f"/sas/callbacks/{asked[1]}", {"result": {}}, "application/json")
 
     assert "database is away" in problem(answer, 503)["detail"]
     assert answer["Retry-After"] == "5"
-
-
-def test_a_project_that_wants_a_login_everywhere_wants_none_here(
-    asked: tuple[Process, str], settings: Any
-) -> None:
-    middleware = [*settings.MIDDLEWARE, "django.contrib.auth.middleware.LoginRequiredMiddleware"]
-    with override_settings(MIDDLEWARE=middleware):
-        assert post(asked[1], {"result": {}}).json() == {"outcome": "accepted"}
-
-
-@pytest.mark.django_db(transaction=True)
-def test_an_answer_is_committed_whatever_the_project_makes_of_requests(
-    asked: tuple[Process, str], wire: Wire
-) -> None:
-    from django.db import connection
-
-    process, token = asked
-    connection.settings_dict["ATOMIC_REQUESTS"] = True
-    try:
-        assert post(token, {"result": {"n": 1}}).json() == {"outcome": "accepted"}
-    finally:
-        connection.settings_dict["ATOMIC_REQUESTS"] = False
-    assert only(process, "ask").result == {"n": 1}
 
 
 def test_a_webhook_answers_the_step_of_its_provider_once(
