@@ -34,19 +34,19 @@ PARTS = (
         "engine",
         "workers",
         ("workers/desk", "workers/ops", "workers/privacy", "workers/testing"),
-        17_074,
-        240,
+        16_625,
+        238,
     ),
-    Part("ops", "workers/ops", lines=2771, files=33),
+    Part("ops", "workers/ops", lines=2_771, files=33),
     Part("privacy", "workers/privacy", lines=375, files=5),
-    Part("desk", "workers/desk", lines=15_211, files=185),
+    Part("desk", "workers/desk", lines=15_646, files=187),
     Part("test kit", "workers/testing", lines=1_137, files=13),
     Part("shop", "orders", lines=9_016, files=135),
-    Part("wiring", "sasproject", lines=3_653, files=71),
-    Part("tests", "tests", lines=70_108, files=697),
+    Part("wiring", "sasproject", lines=3_651, files=71),
+    Part("tests", "tests", lines=70_129, files=697),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 78_287
+DOCS_WORDS = 78_261
 
 
 def lines_of_code(source: str) -> int:

@@ -1,8 +1,10 @@
 """Read-only admins, and a plain admin of the engine's rows without the desk.
 
-Inputs and results are not shown: they may be personal, and only the desk masks them.
+Inputs and results are not shown: they may be personal, and only the desk masks them.  Alerts are
+codes with parameters, which the reference explains: the desk has their texts.
 """
 
+import json
 from typing import Any, NoReturn
 
 from django.apps import apps
@@ -12,6 +14,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from workers.models import Alert, Flow, Hold, Process, Sink, Step
+from workers.store import personal_data
 
 #: The fields shown in the list and on the page of each model.
 COLUMNS: dict[type[Model], tuple[str, ...]] = {
@@ -31,6 +34,22 @@ COLUMNS: dict[type[Model], tuple[str, ...]] = {
     ),
     Hold: ("id", "kind", "name", "began_at", "began_by", "ended_at", "ended_by"),
 }
+
+
+@admin.display
+def parameters(row: Any) -> str:
+    """Return an alert's parameters, masked as its workflow declares."""
+    mask = personal_data.of_processes([row.process_id])[row.process_id]
+    return mask.text(json.dumps(row.params, ensure_ascii=False))
+
+
+@admin.display
+def reference(row: Any) -> str:
+    return f'See "Alerts" in the documentation: {row.code}'
+
+
+#: What a row's page shows besides.
+ON_PAGE: dict[type[Model], tuple[Any, ...]] = {Alert: (parameters, reference)}
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
@@ -69,6 +88,10 @@ if not apps.is_installed("workers.desk"):
             type(
                 f"{_model.__name__}Admin",
                 (RowsAdmin,),
-                {"list_display": _columns, "fields": _columns},
+                {
+                    "list_display": _columns,
+                    "fields": (*_columns, *ON_PAGE.get(_model, ())),
+                    "readonly_fields": ON_PAGE.get(_model, ()),
+                },
             ),
         )

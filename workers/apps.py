@@ -14,9 +14,8 @@ class WorkersConfig(AppConfig):
     def ready(self) -> None:
         from celery.signals import beat_init, celeryd_init
 
-        # Checks, alert kinds, duties and verbs register themselves.
+        # Checks, duties and verbs register themselves.
         from workers import checks, logs  # noqa: F401
-        from workers.definitions import engine_alerts  # noqa: F401
         from workers.operate import duties  # noqa: F401
         from workers.privacy import erase  # noqa: F401
         from workers.supervisor import beat_schedule

@@ -12,9 +12,9 @@ from sasproject.demo import faults
 from sasproject.fault_page import choices
 from sasproject.stack import folder
 from workers import database_now
-from workers.definitions.alert_kinds import alert_kind
 from workers.desk.admin.changes import Marker
 from workers.desk.operate import incident_list
+from workers.desk.texts import alert_texts
 from workers.models import Incident
 
 #: Timeout of the sandbox, for which polls wait.
@@ -100,6 +100,4 @@ def _open() -> list[Line]:
 
 def _resolved() -> list[Line]:
     rows = Incident.objects.filter(resolved_at__isnull=False).order_by("-resolved_at", "-id")
-    return [
-        Line(row, alert_kind(row.code).title_with(row.params), "") for row in rows[:RESOLVED_SHOWN]
-    ]
+    return [Line(row, alert_texts.title(row.code, row.params), "") for row in rows[:RESOLVED_SHOWN]]

@@ -9,7 +9,6 @@ import pytest
 from workers.client import explaining
 from workers.client.explaining import Codes
 from workers.desk.texts import explain
-from workers.desk.texts.wait_reasons import obstacle
 from workers.models import Process, Step
 from workers.rules.breaker import Breaker
 from workers.rules.rate_limit import Bucket
@@ -337,16 +336,6 @@ def test_a_step_that_was_not_needed_says_so() -> None:
     assert said(state="skipped") == "not needed"
     fault = {"kind": "permanent", "message": "no such address"}
     assert said(state="skipped", fault=fault) == "skipped: no such address"
-
-
-def test_only_what_would_hold_up_any_step_is_said_ahead() -> None:
-    def ahead(**changes: Any) -> str:
-        facts = replace(CALM, **flow(**changes))
-        return obstacle(Step(name="pay", agent="payment.charge"), Process(), NOW, facts)
-
-    assert ahead(in_flight=100) == ""
-    assert "breaker is open" in ahead(breaker=OPEN)
-    assert "which is 0" in ahead(window=0)
 
 
 def test_without_the_desk_codes_and_parameters_are_said() -> None:

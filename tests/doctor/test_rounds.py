@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import NOW
-from workers.definitions.alert_kinds import alert_kind
 from workers.definitions.sentences import in_words
 from workers.definitions.sentences import say as _
 from workers.desk.models import ProbeResult
 from workers.desk.operate import examinations, rounds
 from workers.desk.store import incidents, probe_results
 from workers.desk.store.probe_results import ProbeOutcome
+from workers.desk.texts import alert_texts
 from workers.models import Alert, Incident
 from workers.ops import doctor
 from workers.ops.doctor import Finding, Need, error, ok, warning
@@ -148,8 +148,8 @@ def test_an_error_is_told_of_when_it_is_found_again_and_ends_with_its_cause() ->
     ("names", "title", "remedy"),
     [
         ("a", "nobody reads the queue a", "Start a worker with -Q a."),
-        ("ab", "nobody reads the queue a, and 1 more error", "See on the doctor's page"),
-        ("abc", "nobody reads the queue a, and 2 more errors", "See on the doctor's page"),
+        ("ab", "nobody reads the queue a, and 1 more error", "Follow the remedy"),
+        ("abc", "nobody reads the queue a, and 2 more errors", "Follow the remedy"),
     ],
 )
 def test_a_probe_with_several_errors_says_so(names: str, title: str, remedy: str) -> None:
@@ -159,10 +159,10 @@ def test_a_probe_with_several_errors_says_so(names: str, title: str, remedy: str
     for _round in range(2):
         probe_results.keep(rounds.look([probe(lambda: findings)]), NOW)
     incidents.collect()
-    params, kind = Incident.objects.get().params, alert_kind("probe_failed")
-    assert kind.title_with(params) == f"The doctor finds an error: {title}"
-    assert kind.newest_message(params) == f"shop.press: {title}. because"
-    assert kind.remedy_with(params).startswith(remedy)
+    params = Incident.objects.get().params
+    assert alert_texts.title("probe_failed", params) == f"The doctor finds an error: {title}"
+    assert alert_texts.newest_message("probe_failed", params) == f"shop.press: {title}. because"
+    assert alert_texts.remedy("probe_failed", params).startswith(remedy)
 
 
 def test_one_incident_for_each_probe() -> None:

@@ -12,13 +12,13 @@ from django.utils import timezone
 
 from tests.admin.conftest import staff
 from workers.definitions import sentences
-from workers.definitions.alert_kinds import alert_text
 from workers.definitions.sentences import changed, in_words, kept, say_names
 from workers.definitions.sentences import say as _
 from workers.definitions.sentences import say_counted as ngettext
 from workers.desk.operate import rounds
 from workers.desk.store import probe_results
 from workers.desk.store.probe_results import ProbeOutcome
+from workers.desk.texts import alert_texts
 from workers.models import Alert
 from workers.ops.doctor import Finding, Need, error
 from workers.ops.doctor.registry import Probe
@@ -60,7 +60,7 @@ def test_a_finding_is_kept_as_it_can_be_worded_anew() -> None:
 
 def said_by_the_alert() -> str:
     row = Alert.objects.get()
-    return alert_text(row.code, row.params, row.message)
+    return alert_texts.message(row.code, row.params, row.message)
 
 
 @pytest.mark.django_db

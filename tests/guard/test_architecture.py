@@ -52,6 +52,18 @@ PURE = {
 #: Has a table whose state is its own: nothing of a process or step.
 OTHER_STATES = {"orders/dead_letters.py"}
 LINES = 450
+#: Where the engine has texts for people: names of tables, rights and states, sentences of
+#: exceptions, and what puts stored sentences into words.
+TRANSLATED = (
+    *("workers/models/", "workers/apps.py", "workers/states.py", "workers/rules/refusals.py"),
+    *("workers/definitions/delivery_problems.py", "workers/definitions/sentences.py"),
+    # The kind of a code that nobody has declared, without a word.
+    "workers/definitions/alert_kinds.py",
+)
+#: What is made of texts that people read.
+TEXTS = {"AlertKind", "say", "say_counted"}
+#: Rooms above the engine, which have texts.
+ABOVE = ("workers/desk/", "workers/ops/", "workers/privacy/", "workers/testing/")
 
 
 def sources() -> Iterator[Path]:
@@ -189,3 +201,28 @@ def test_no_model_signal_is_connected() -> None:
     ]
 
     assert found == []
+
+
+def texts_for_people(tree: ast.AST) -> Iterator[str]:
+    """Yield what a module translates or declares for people to read."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "django.utils.translation":
+            yield from (f"imports {name.name}" for name in node.names)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in TEXTS:
+            yield f"calls {ast.unparse(node.func)}"
+
+
+def test_engine_writes_codes_and_has_no_texts_for_people() -> None:
+    found = [
+        f"{name} {text}"
+        for path in sources()
+        if (name := name_of(path)).startswith("workers/")
+        and not name.startswith((*ABOVE, *TRANSLATED))
+        for text in texts_for_people(tree_of(path))
+    ]
+    assert found == [], "Write a code and parameters; their text belongs in workers/desk/texts"
+
+
+def test_text_for_people_is_noticed() -> None:
+    source = "from django.utils.translation import gettext as _\nAlertKind('a', _('Look'))\n"
+    assert list(texts_for_people(ast.parse(source))) == ["imports gettext", "calls AlertKind"]

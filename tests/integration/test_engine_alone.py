@@ -118,6 +118,9 @@ for model in sorted(model._meta.model_name for model in site._registry):
 page = client.get(f"/admin/workers/process/{Process.objects.first().pk}/change/")
 html = page.content.decode()
 print(page.status_code, "Trip to Oslo" in html, 'name="subject"' in html)
+alert = Alert.objects.get(code="process_error")
+page = client.get(f"/admin/workers/alert/{alert.pk}/change/").content.decode()
+print("no such place" in page, "in the documentation: process_error" in page)
 print(*sorted(name for name in sys.modules if name.startswith("workers.desk")))
 """
 
@@ -183,6 +186,7 @@ def test_the_engine_alone_runs_processes_and_shows_its_rows(tmp_path: Path) -> N
         "alerts flow journal journals orphans processes undo requests webhooks",
         *(f"{name} 200 403" for name in ("alert", "flow", "hold", "process", "sink", "step")),
         "200 True False",
+        "True True",
         # Nothing of the desk was loaded.
         "",
         "",

@@ -12,7 +12,8 @@ from orders.sandbox.server import Sandbox
 from orders.submission import Customer, Line, place_order
 from tests.integration.conftest import only, reread
 from workers import supervisor
-from workers.client import answers, callbacks, operations
+from workers.client import callbacks, operations
+from workers.desk.admin.actions.answering import labels_of
 from workers.exceptions import Refused, StateError
 from workers.models import Process
 from workers.ops import invariants
@@ -192,11 +193,11 @@ def test_a_refund_that_did_not_happen_is_found(order: Order, wire: Wire, sandbox
     ],
 )
 def test_each_question_has_answers_of_its_own(agent: str, said: tuple[str, str]) -> None:
-    assert answers.labels(agent) == said
+    assert labels_of(agent) == said
 
 
 def test_a_question_of_code_that_is_gone_can_be_answered() -> None:
-    assert answers.labels("returns.gone") == ("Approve", "Decline")
+    assert labels_of("returns.gone") == ("Approve", "Decline")
 
 
 @pytest.mark.parametrize("name", ["refund", "restock"])

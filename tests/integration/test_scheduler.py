@@ -292,9 +292,9 @@ def test_an_overdue_duty_is_logged_once_and_once_more_for_another_cause(
             moment = f"2026-01-01T00:00:0{late}Z"
             Lease.objects.filter(name__in=["sweep", "poll"]).update(performed_at=moment)
             beat_watchdog.look()
-        said = [vars(one)["reason"] for one in caplog.records if one.message == "alert_raised"]
+        said = [vars(one)["params"] for one in caplog.records if one.message == "alert_raised"]
         caplog.clear()
-        return [one.partition(" was ")[0] for one in said]
+        return [one["duty"] for one in said]
 
     supervisor.sweep()
     scheduler.advance()

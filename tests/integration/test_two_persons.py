@@ -17,10 +17,10 @@ from workers import cancel
 from workers.client import operations
 from workers.conf import BadSetting, Settings, sas
 from workers.definitions import amounts
-from workers.definitions.alert_kinds import alert_kind
 from workers.desk.models import BulkItem
 from workers.desk.operate import jobs
 from workers.desk.store.incidents import collect
+from workers.desk.texts import alert_texts
 from workers.exceptions import StateError
 from workers.models import Alert, Incident, Journal, Process, Step, UndoRequest
 from workers.rules.approved_acts import Act
@@ -179,12 +179,12 @@ def test_request_for_approval_raises_alert_and_incident(
     alert = Alert.objects.get(code="undo_requested")
     assert alert.process_id == rich.pk
     assert text_of(alert) == (
-        f"operator:ann asks for approval of an act on {rich.subject}. Somebody else decides."
+        f"operator:ann requests approval of an act on {rich.subject}. Another person decides."
     )
     collect()
     incident = Incident.objects.get(code="undo_requested")
-    assert alert_kind(incident.code).title_with(incident.params) == (
-        "Somebody else's approval is needed for processes of toy_answered"
+    assert alert_texts.title(incident.code, incident.params) == (
+        "Processes of toy_answered need a second person's approval"
     )
     assert (incident.members, incident.money, incident.severity) == (1, worths[rich.pk], 2)
     assert "sent twice" not in str(incident.params)

@@ -15,7 +15,7 @@ from orders.consumer import accepting, handling
 from orders.models import ApiClient, DeadLetter, DroppedLetters, Order
 from tests.alerts import text_of
 from tests.queue_door.conftest import Make, new_client
-from workers.definitions.alert_kinds import alert_kind
+from workers.desk.texts import alert_texts
 from workers.models import Alert
 
 pytestmark = pytest.mark.django_db
@@ -59,7 +59,7 @@ def test_what_strangers_leave_too_much_of_is_told_as_theirs(make: Make) -> None:
     alert = Alert.objects.get(code="dead_letters_full")
     assert alert.cause == "dead_letters_full:unproven senders"
     assert text_of(alert).startswith("Senders that are not proven left 3 dead letters")
-    title = alert_kind(alert.code).title_with({"about": "", "said": alert.params})
+    title = alert_texts.title(alert.code, {"about": "", "said": alert.params})
     assert title.startswith("Too many dead letters of senders that are not proven are open")
 
 

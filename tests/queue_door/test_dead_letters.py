@@ -17,7 +17,7 @@ from tests.alerts import text_of
 from tests.programs import said
 from tests.queue_door.conftest import Make, new_client
 from tests.queue_door.sending import BODY
-from workers.definitions.alert_kinds import alert_kind
+from workers.desk.texts import alert_texts
 from workers.models import Alert
 from workers.store import alert_resolution
 
@@ -232,9 +232,7 @@ def test_operators_are_told_of_a_senders_dead_letters_until_none_is_open(make: M
     ]
     assert "Dead letters of acme are open" in text_of(told[0])
     assert "Dead letters of senders that are not proven are open" in text_of(told[1])
-    assert [
-        alert_kind(one.code).title_with({"about": "acme", "said": one.params}) for one in told
-    ] == [
+    assert [alert_texts.title(one.code, {"about": "acme", "said": one.params}) for one in told] == [
         "Messages of acme could not become orders",
         "Messages of senders that are not proven could not become orders",
     ]

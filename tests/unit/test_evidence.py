@@ -216,7 +216,7 @@ def test_a_process_that_ends_on_what_may_be_undone_tells_an_operator() -> None:
 
     (alert,) = locked.alerts
     assert (alert.code, alert.cause) == ("ended_in_doubt", "ended_in_doubt:process:1")
-    assert alert.params == {"subject": "Toy 1", "steps": "a, c"}
+    assert alert.params == {"subject": "Toy 1", "steps": ["a", "c"]}
     assert locked.process.state == "processed"
 
 
@@ -254,7 +254,7 @@ def test_process_that_ends_on_what_nobody_knows_says_so(
     apply_reply.finish(locked, "scheduler")
 
     assert locked.process.state == outcome
-    assert [alert.params["steps"] for alert in locked.alerts] == ["b"] * is_told
+    assert [alert.params["steps"] for alert in locked.alerts] == [["b"]] * is_told
 
 
 @pytest.mark.parametrize("is_optional", [True, False])

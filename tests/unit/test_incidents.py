@@ -16,6 +16,7 @@ from workers.desk.rules.incidents import (
     named_after,
     refreshed,
 )
+from workers.desk.texts import alert_texts
 from workers.protocol.faults import FaultRecord
 from workers.rules.masks import Mask
 
@@ -171,7 +172,7 @@ def test_duties_that_are_late_together_have_one_cause() -> None:
     )
     assert key(sweep) == key(poll)
     named = named_after(cause_of(poll).params, ["sweep", "poll", "sweep"])
-    assert alert_kind("duty_overdue").title_with(named) == "Periodic duties are late: poll, sweep"
+    assert alert_texts.title("duty_overdue", named) == "Periodic duties are late: poll, sweep"
 
 
 def test_two_addresses_of_one_owner_have_one_cause() -> None:
@@ -196,17 +197,17 @@ def test_a_key_can_be_typed_in_a_terminal() -> None:
 
 def test_each_kind_puts_its_title_into_words_whatever_is_missing() -> None:
     for kind in alert_kinds():
-        assert kind.title_with({})
-    assert alert_kind("process_error").title_with(cause_of(FAILED).params) == (
+        assert alert_texts.title(kind.code, {})
+    assert alert_texts.title("process_error", cause_of(FAILED).params) == (
         "charge of fulfilment fails for good: POST /charge: answered 400 (permanent, http_400)"
     )
-    assert alert_kind("of_an_app").title_with({"message": "Look"}) == "of_an_app: Look"
+    assert alert_texts.title("of_an_app", {"message": "Look"}) == "of_an_app: Look"
 
 
 def test_a_fault_s_code_is_not_said_twice() -> None:
     params = {"step": "charge", "workflow": "shop", "message": "no reply"}
-    title = alert_kind("process_error").title_with(
-        {**params, "fault": "expired", "fault_code": "expired"}
+    title = alert_texts.title(
+        "process_error", {**params, "fault": "expired", "fault_code": "expired"}
     )
     assert title == "charge of shop fails for good: no reply (expired)"
 
@@ -225,20 +226,23 @@ def of_probe(params: dict | None) -> dict:
 
 
 def test_what_a_probe_has_found_is_the_title_and_its_remedy_what_to_do() -> None:
-    kind, params = alert_kind("probe_failed"), of_probe(FOUND)
-    assert kind.title_with(params) == (
+    params = of_probe(FOUND)
+    assert alert_texts.title("probe_failed", params) == (
         "The doctor finds an error: nobody reads the queue sas.agents"
     )
-    assert kind.newest_message(params) == (
+    assert alert_texts.newest_message("probe_failed", params) == (
         "queues.are_read: nobody reads the queue sas.agents. No service is called."
     )
-    assert kind.remedy_with(params) == "Start a worker with -Q sas.agents."
+    assert alert_texts.remedy("probe_failed", params) == "Start a worker with -Q sas.agents."
 
 
 def test_one_of_a_version_before_is_told_by_its_name() -> None:
-    kind, params = alert_kind("probe_failed"), of_probe({"probe": "a.b", "finding": "no paper"})
-    assert kind.title_with(params) == "The doctor's probe queues.are_read finds an error"
-    assert kind.remedy_with(params) == kind.remedy
+    params = of_probe({"probe": "a.b", "finding": "no paper"})
+    assert (
+        alert_texts.title("probe_failed", params)
+        == "The doctor's probe queues.are_read finds an error"
+    )
+    assert alert_texts.remedy("probe_failed", params) == alert_kind("probe_failed").remedy
 
 
 LATE, UNDONE = "Periodic duties are late: sweep", "No worker performs the periodic duties: sweep"
@@ -249,29 +253,28 @@ LATE, UNDONE = "Periodic duties are late: sweep", "No worker performs the period
     [
         (["late", "unasked", "triggered"], LATE, "Start Celery Beat,", "a worker"),
         (["late", "unread", "watched"], UNDONE, "Beat is running:", ""),
-        (["late", "stuck", "watched"], UNDONE, "Look at the database.", ""),
+        (["late", "stuck", "watched"], UNDONE, "Check the database.", ""),
         (["never", "watched"], UNDONE, "Start the workers", ""),
-        (["ahead", "triggered"], LATE, "Look at the time service", "a worker"),
-        (["late", "no_broker", "triggered"], LATE, "Look at the broker.", "a work"),
+        (["ahead", "triggered"], LATE, "Check the time service", "a worker"),
+        (["late", "no_broker", "triggered"], LATE, "Check the broker.", "a work"),
         ([], LATE, "", ""),
     ],
 )
 def test_a_late_duty_says_the_one_remedy_and_the_next_act_that_are_true(
     says: list[str], title: str, remedy: str, next_act: str
 ) -> None:
-    kind = alert_kind("duty_overdue")
     params = cause_of(AlertFacts("duty_overdue", "duty_overdue:sweep", {"says": says})).params
-    assert kind.title_with(params) == title
-    assert kind.remedy_with(params).startswith(remedy)
-    assert kind.remedy_with(params).count(". ") <= 1
-    assert kind.goes_on_with(params).startswith(next_act)
-    assert bool(kind.goes_on_with(params)) == bool(next_act)
+    assert alert_texts.title("duty_overdue", params) == title
+    assert alert_texts.remedy("duty_overdue", params).startswith(remedy)
+    assert alert_texts.remedy("duty_overdue", params).count(". ") <= 1
+    assert alert_texts.goes_on("duty_overdue", params).startswith(next_act)
+    assert bool(alert_texts.goes_on("duty_overdue", params)) == bool(next_act)
 
 
 def test_incident_title_names_missing_workflow_version_or_agent() -> None:
     def title(params: dict, cause: str) -> str:
         alert = AlertFacts("unknown_definition", f"unknown_definition:{cause}", params)
-        return alert_kind("unknown_definition").title_with(cause_of(alert).params)
+        return alert_texts.title("unknown_definition", cause_of(alert).params)
 
     of_workflow = {"says": ["workflow"], "name": "shop", "version": 3}
     assert title(of_workflow, "workflow:shop:3").endswith("has: workflow shop, version 3")

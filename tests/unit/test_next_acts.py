@@ -41,5 +41,5 @@ def test_what_waits_for_a_person_says_so(flows: dict[str, AgentFlow] | None) -> 
 def test_what_goes_on_by_itself_says_how() -> None:
     closed = {"a": AgentFlow(1, breaker=Breaker(forced="closed"))}
     assert next_act("process_compensating", {"agent": "a"}, closed, NOW) == (
-        "what was done is being undone"
+        "the completed steps are being undone"
     )

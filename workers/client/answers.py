@@ -5,36 +5,16 @@ believe that the answer counted.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-from django.utils.translation import gettext as _
+from typing import Any
 
 from workers.client import callbacks
-from workers.definitions import registry
-from workers.exceptions import Fault, StateError, UnknownAgent
+from workers.exceptions import Fault, StateError
 from workers.models import Journal, Step
 from workers.protocol.faults import FaultRecord
 from workers.rules.external_answers import Outcome, is_same
 from workers.rules.refusals import refused
 from workers.runtime.timestamps import full
 from workers.states import PEOPLE, StepState
-
-
-class Labels(NamedTuple):
-    """The names of the two answers, on buttons and in the journal."""
-
-    yes: str
-    no: str
-
-
-def labels(agent: str) -> Labels:
-    """Return the names of the answers to an agent's question, in the reader's language."""
-    try:
-        declared = registry.agent(agent).answer_labels
-    except UnknownAgent:
-        declared = None
-    yes, no = declared or (_("Approve"), _("Decline"))
-    return Labels(str(yes), str(no))
 
 
 def body_of(answer: dict[str, Any] | Fault) -> dict[str, Any]:

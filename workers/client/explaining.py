@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence, Set
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from workers.models import Process, Step
 from workers.states import SETTLED_STEP_STATES, StepState
@@ -15,69 +15,58 @@ _OF_STEP = {
 _OF_PROCESS = ("outcome", "paused_at", "deadline_at")
 
 
-class Words(Protocol):
-    """Puts into words why something waits; ``facts`` is what ``read`` returned, or None."""
+class Codes:
+    """The engine's own words: states, and the columns that decide what comes next.
+
+    ``facts`` is what ``read`` returned, or None.
+    """
 
     def read(
         self, process: Process, now: datetime | None, *, with_names: bool
     ) -> tuple[datetime, Any]:
         """Return the database's time, and facts about the whole system."""
-
-    def step(
-        self, row: Step, process: Process, now: datetime, facts: Any, settled: Set[str]
-    ) -> str:
-        """Return why a step waits; empty once it is over."""
-
-    def headline(
-        self, process: Process, steps: Sequence[tuple[Step, str]], now: datetime, facts: Any
-    ) -> str:
-        """Return what a process waits for; ``steps`` has each step with its text."""
-
-
-class Codes:
-    """The engine's own: states, and the columns that decide what comes next."""
-
-    def read(
-        self, process: Process, now: datetime | None, *, with_names: bool
-    ) -> tuple[datetime, Any]:
         return dialect.read_clock(now), None
 
     def step(
         self, row: Step, process: Process, now: datetime, facts: Any, settled: Set[str]
     ) -> str:
+        """Return why a step waits; empty once it is over."""
         if row.state in SETTLED_STEP_STATES:
             return ""
         waits_for = ",".join(name for name in row.after if name not in settled)
-        columns = _OF_STEP.get(StepState(row.state), ())
         fault = (row.fault or {}).get("code")
+        columns = _OF_STEP.get(StepState(row.state), ())
         return _coded(row.state, row, columns, after=waits_for, fault=fault)
 
     def headline(
         self, process: Process, steps: Sequence[tuple[Step, str]], now: datetime, facts: Any
     ) -> str:
+        """Return what a process waits for; ``steps`` has each step with its text."""
         texts = [f"{row.name}: {text}" for row, text in steps if text]
         return "; ".join([_coded(process.state, process, _OF_PROCESS), *texts])
 
 
 def _coded(code: str, row: Any, columns: Sequence[str], **params: Any) -> str:
     """Return a code with those of its parameters that have a value."""
-    values = {**{name: getattr(row, name) for name in columns}, **params}
-    shown = [
-        f"{name}={value.isoformat() if isinstance(value, datetime) else value}"
-        for name, value in values.items()
-        if value
-    ]
-    return " ".join([code, *shown])
+    values = {name: getattr(row, name) for name in columns} | params
+    return " ".join(
+        [code]
+        + [
+            f"{name}={value.isoformat() if isinstance(value, datetime) else value}"
+            for name, value in values.items()
+            if value
+        ]
+    )
 
 
-_registered: Words = Codes()
+_words: Any = Codes()
 
 
-def register_words(words: Words) -> None:
-    """Have snapshots explained in these words from now on."""
-    global _registered  # noqa: PLW0603 (set once, when the app is ready)
-    _registered = words
+def register_words(words: Any) -> None:
+    """Have snapshots explained by what has the functions of ``Codes``, such as a module."""
+    global _words  # noqa: PLW0603 (set once, when the app is ready)
+    _words = words
 
 
-def words() -> Words:
-    return _registered
+def words() -> Any:
+    return _words

@@ -1,28 +1,17 @@
-"""What an alert's code means: the title and severity of its incident, and what to do.
+"""What an alert's code means to people: declared by the desk and by applications.
 
-The kinds are declared in ``engine_alerts``, in the desk's ``alerts``, and by applications.
-A test compares them with "Alerts" in the documentation.
+A test compares the kinds with "Alerts" in the documentation.
 """
 
-import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import Any
 
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.functional import Promise
 
-from workers.definitions import sentences
-from workers.definitions.alert_messages import Text, in_words, worded
 from workers.exceptions import WorkflowError
 
-#: SQL: only a person can tell that the cause of alert ``a`` has ended.
-BY_HAND = "a.acknowledged_at IS NOT NULL"
-#: Replaces, in an incident's parameters, what differs from one process to the next.
-ANY = "#"
-_ANY = re.compile(rf"(?<!\w){ANY}(?!\w)")
+Text = str | Promise
 
 
 class IncidentKind(StrEnum):
@@ -83,59 +72,8 @@ class AlertKind:
     #: cause has ended; the sweep calls it every few seconds while there are any.
     #: None = the alert closes when somebody acknowledges it.
     ended: Callable[[Collection[str]], Collection[str]] | None = None
-    #: For the engine's and the desk's alerts: the same as SQL.
+    #: For the desk's alerts: the same as SQL (``store.alert_resolution``).
     ended_sql: str = ""
-
-    def title_with(self, params: Mapping[str, Any]) -> str:
-        """Return the title in words; a missing parameter is left empty."""
-        newest = _newest(params)
-        values = {**worded(newest), "code": self.code, "reason": _reason(params), **params}
-        # The many values that differ are left out.
-        return _ANY.sub("…", str(_choose(self.title, newest)) % defaultdict(str, values))
-
-    def newest_message(self, params: Mapping[str, Any]) -> str:
-        """Return what the newest alert without a process says; empty: there is none."""
-        newest = _newest(params)
-        return self.message_with(newest) if newest else ""
-
-    def remedy_with(self, params: Mapping[str, Any]) -> str:
-        """Return what to do: the newest alert's own remedy, or that of the kind."""
-        newest = _newest(params)
-        remedy = newest.get("remedy")
-        return sentences.in_words(remedy) if remedy else str(_choose(self.remedy, newest))
-
-    def goes_on_with(self, params: Mapping[str, Any]) -> str:
-        """Return what happens by itself; empty: nothing until somebody acts."""
-        return str(_choose(self.goes_on, _newest(params)))
-
-    def message_with(self, params: Mapping[str, Any]) -> str:
-        """Return in words what an alert of this kind says.
-
-        An alert that was raised without parameters has its message as ``text``.
-        """
-        if "text" in params:
-            return str(params["text"])
-        message = self.message or _choose(self.title, params)
-        return in_words(message, {"code": self.code, **params}).rstrip()
-
-
-def _newest(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the parameters of an incident's newest alert, if that has no process."""
-    return params.get("said") or {}
-
-
-def _choose(choice: Choice, params: Mapping[str, Any]) -> Text:
-    if not isinstance(choice, Mapping):
-        return choice
-    names = [*params.get("says", ()), ""]
-    return next((choice[name] for name in names if name in choice), "")
-
-
-def _reason(params: Mapping[str, Any]) -> str:
-    message = params.get("message") or gettext("no reason was given")
-    kinds = dict.fromkeys((params.get("fault"), params.get("fault_code")))
-    fault = ", ".join(filter(None, kinds))
-    return f"{message} ({fault})" if fault else message
 
 
 _kinds: dict[str, AlertKind] = {}
@@ -153,13 +91,7 @@ def alert_kind(code: str) -> AlertKind:
     kind = _kinds.get(code)
     if kind is not None:
         return kind
-    unnamed = _("%(code)s: %(message)s")
-    return AlertKind(code, IncidentKind.OTHER, Severity.ERROR, unnamed, "")
-
-
-def alert_text(code: str, params: Mapping[str, Any] | None, message: str) -> str:
-    """Return what an alert says, in words; without parameters, its message."""
-    return message if params is None else alert_kind(code).message_with(params)
+    return AlertKind(code, IncidentKind.OTHER, Severity.ERROR, "%(code)s: %(message)s", "")
 
 
 def alert_kinds() -> list[AlertKind]:

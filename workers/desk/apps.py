@@ -13,10 +13,10 @@ class DeskConfig(AppConfig):
         from workers.client import explaining
 
         # Most register themselves.
-        from workers.desk import alerts, checks, duties, grants, metrics  # noqa: F401
+        from workers.desk import checks, duties, grants, metrics  # noqa: F401
         from workers.desk.notify.incident_relay import IncidentRelay
         from workers.desk.notify.ping import Ping
-        from workers.desk.texts import explain
+        from workers.desk.texts import desk_alerts, engine_alerts, explain  # noqa: F401
         from workers.notify import threads
         from workers.ops.metrics import register_figures
 

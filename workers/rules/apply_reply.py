@@ -8,7 +8,6 @@ import msgspec
 from msgspec import UNSET
 
 from workers.definitions.effects import Effect, is_doubtful
-from workers.definitions.sentences import say_names
 from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import Reply
 from workers.rules import compensation, evidence, late_success, on_failure
@@ -212,7 +211,7 @@ def _tell_doubts(locked: LockedProcess) -> None:
     """Alert an operator to the steps of an ended process whose effect nobody knows."""
     names = [step.name for step in locked.forward_steps if evidence.is_unknown_at_end(step)]
     if names:
-        locked.alert("ended_in_doubt", steps=say_names(names))
+        locked.alert("ended_in_doubt", steps=names)
 
 
 def _begin(locked: LockedProcess, actor: str) -> None:

@@ -7,8 +7,6 @@ if the state forbids it.
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from workers.definitions import registry
 from workers.definitions.checked_values import TIMEOUT_SECONDS
 from workers.definitions.effects import is_doubtful
@@ -223,14 +221,11 @@ def postpone(locked: LockedProcess, name: str, until: datetime, actor: str, reas
     """Have a pending step wait until ``until``; its counts stay, and the time is not its own."""
     step = refuse_to_postpone(locked, name)
     if until == step.not_before:
-        text = _("Step %(step)s waits until %(until)s already.")
-        raise StateError(text % {"step": name, "until": timestamps.full(until)})
+        raise refused("step_postponed_already", step=name, until=timestamps.full(until))
     latest = locked.now + timedelta(seconds=LONGEST_DEFERRAL)
     if not locked.now < until <= latest:
-        text = _("A step is postponed to a time from now to %(latest)s, got %(until)s.")
-        raise StateError(
-            text % {"latest": timestamps.full(latest), "until": timestamps.full(until)}
-        )
+        bounds = {"latest": timestamps.full(latest), "until": timestamps.full(until)}
+        raise refused("step_postponed_too_far", **bounds)
     locked.touch(step)
     planned, step.not_before = step.not_before, until
     step.leave_out(until - max(planned or locked.now, locked.now))
@@ -242,8 +237,7 @@ def refuse_to_postpone(locked: LockedProcess, name: str) -> StepRow:
     """Return the step, or raise ``StateError`` if it waits for no call."""
     step = locked.named(name)
     if step.state != StepState.PENDING or locked.process.state in FINAL_PROCESS_STATES:
-        text = _("Step %(step)s is %(state)s: only a pending step can be postponed.")
-        raise StateError(text % {"step": name, "state": step.state})
+        raise refused("step_not_pending", step=name, state=step.state)
     return step
 
 

@@ -66,6 +66,11 @@ TEXTS: Mapping[str, Any] = {
     "not_paused": _("%(subject)s is not paused."),
     "step_not_resting": _("Step %(step)s is %(state)s, not waiting to be tried again."),
     "step_due": _("Step %(step)s is due already; it waits for room at its agent."),
+    "step_not_pending": _("Step %(step)s is %(state)s: only a pending step can be postponed."),
+    "step_postponed_already": _("Step %(step)s waits until %(until)s already."),
+    "step_postponed_too_far": _(
+        "A step is postponed to a time from now to %(latest)s, got %(until)s."
+    ),
     "nothing_rests": _("%(subject)s: no step of it waits to be tried again."),
     "nothing_to_undo": _("%(subject)s is %(state)s: there is nothing to undo."),
     "undone_already": _("%(subject)s is being undone already."),

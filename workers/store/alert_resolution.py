@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from workers.conf import sas
-from workers.definitions.alert_kinds import BY_HAND, alert_kind, alert_kinds
+from workers.definitions.alert_kinds import alert_kind, alert_kinds
 from workers.rules.two_persons import GOOD_FOR
 from workers.runtime.failpoints import around
 from workers.store import leases, live_workers
@@ -25,6 +25,41 @@ PORTION = 500
 #: An overdue duty or an unknown definition is well once its alert was not raised for this long:
 #: both are raised again every few seconds while they last.
 QUIET_SECONDS = 120
+#: Only a person can tell that the cause of alert ``a`` has ended.
+_BY_HAND = "a.acknowledged_at IS NOT NULL"
+_OVER = "p.finished_at IS NOT NULL"
+#: Somebody, or the Scheduler, has dealt with the step.
+_DEALT_WITH = f"{_OVER} OR p.outcome IS NOT NULL OR s.state <> 'error'"
+_QUIET = "a.last_raised_at < c.quiet"
+#: When the cause of an alert ``a`` has ended, by code: SQL about its process ``p`` and step ``s``,
+#: if it has any, and the bounds ``c``.  Those of other codes close when somebody acknowledges them.
+ENDED = {
+    "process_error": f"{_DEALT_WITH} OR p.state <> 'error'",
+    # In error it is no longer being undone: its failed undo step has an alert of its own.
+    "process_compensating": f"{_OVER} OR p.state = 'error'",
+    "undo_stuck": f"{_OVER} OR s.state <> 'error'",
+    "decision_needed": _DEALT_WITH,
+    "undo_requested": "NOT EXISTS (SELECT 1 FROM workers_undorequest r"
+    " WHERE r.process_id = a.process_id AND r.state = 'waiting' AND r.sequence = p.sequence"
+    " AND r.asked_at > c.good)",
+    "answer_overdue": f"{_OVER} OR s.deferral IS NULL OR s.escalate_at IS NOT NULL",
+    "deadline_passed": _OVER,
+    # It stays skipped: moot only once it is done after all, or undone with the rest.
+    "step_skipped": "p.state IN ('compensated', 'cancelled') OR s.state <> 'skipped'"
+    f" OR {_BY_HAND}",
+    "worker_vanished": "NOT EXISTS (SELECT 1 FROM workers_worker w"
+    " WHERE a.cause = 'worker_vanished:' || w.run AND w.seen_at <= c.seen)",
+    "queue_unserved": _QUIET,
+    "duty_overdue": _QUIET,
+    "breaker_open": "NOT EXISTS (SELECT 1 FROM workers_flow f WHERE f.opened_at IS NOT NULL"
+    " AND a.cause = 'breaker_open:agent:' || f.agent)",
+    "unknown_definition": f"{_OVER} OR s.state <> 'waiting' OR a.process_id IS NULL AND {_QUIET}",
+    "on_end_failed": f"{_OVER} OR p.state = 'error'",
+    "row_unusable": _QUIET,
+    "commits_lost": "NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.kind = 'everything'"
+    " AND h.ended_at IS NULL)",
+    "foreign_messages": _QUIET,
+}
 
 
 def resolve_ended(now: datetime | None = None) -> int:
@@ -68,12 +103,11 @@ def _ask_applications(alerts: Iterable[tuple[int, str, str]]) -> dict[int, bool]
 
 
 def _statement() -> str:
-    cases = " ".join(
-        f"WHEN '{kind.code}' THEN ({kind.ended_sql})" for kind in alert_kinds() if kind.ended_sql
-    )
+    ended = ENDED | {kind.code: kind.ended_sql for kind in alert_kinds() if kind.ended_sql}
+    cases = " ".join(f"WHEN '{code}' THEN ({condition})" for code, condition in ended.items())
     instant = "%s::timestamptz" if dialect.is_postgres() else "%s"
     return (
-        f"SELECT a.id, a.last_raised_at, CASE a.code {cases} ELSE {BY_HAND} END, a.code, a.cause"
+        f"SELECT a.id, a.last_raised_at, CASE a.code {cases} ELSE {_BY_HAND} END, a.code, a.cause"
         f" FROM (SELECT {instant} AS quiet, {instant} AS good, {instant} AS seen) c"
         " CROSS JOIN workers_alert a"
         " LEFT JOIN workers_process p ON p.id = a.process_id"

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from workers.definitions.alert_kinds import alert_kind
 from workers.rules.rows import AlertCall
 from workers.runtime.failpoints import around
 from workers.runtime.repeated_lines import RepeatedLines
@@ -42,11 +41,10 @@ def raise_alert(
     """
     check("code", code, LONGEST_CODE)
     params = {**(params or {}), **({"text": message} if message else {})}
-    reason = storable(alert_kind(code).message_with(params))
     cause = f"{code}:{subject}"
     # While its cause lasts, an alert may be raised every few seconds, each time with other figures.
-    if _lines.is_due((cause, str(params["says"]) if "says" in params else reason)):
-        log.warning("alert_raised", extra={"code": code, "reason": reason})
+    if _lines.is_due((cause, str(params.get("says", params)))):
+        log.warning("alert_raised", extra={"code": code, "params": storable_value(params)})
     write([AlertCall(cause, code, params, process_id)], dialect.read_clock(now))
 
 

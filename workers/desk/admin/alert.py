@@ -14,10 +14,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import ReadOnlyAdmin
-from workers.definitions.alert_kinds import alert_kind
 from workers.desk.admin import alert_views, badges, masking, search, showing, subjects
 from workers.desk.admin.lists import BoundedChangeList, ConditionFilter, LiveListAdmin
 from workers.desk.admin.row_page import RowPageAdmin
+from workers.desk.texts import alert_texts
 from workers.models import Alert
 from workers.store.db import dialect
 
@@ -126,7 +126,7 @@ class AlertAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
         return {
             "title": _("Alert"),
             "alert": row,
-            "remedy": alert_kind(row.code).remedy_with({"said": row.params}),
+            "remedy": alert_texts.remedy(row.code, {"said": row.params}),
             "now": now,
             "server_now": now.isoformat(),
             "subject_url": subjects.pages([row.process_id or 0]).get(row.process_id or 0)

@@ -16,7 +16,6 @@ from django.utils.translation import ngettext
 
 from workers.admin import ReadOnlyAdmin
 from workers.definitions import delivery_problems
-from workers.definitions.alert_kinds import alert_kind
 from workers.desk.admin import badges, changes
 from workers.desk.admin.actions.page import actor
 from workers.desk.admin.actions.row_act import RowAct
@@ -26,6 +25,7 @@ from workers.desk.admin.masking import UNKNOWN
 from workers.desk.models import Delivery, Route
 from workers.desk.operate.deliveries import resend
 from workers.desk.states import DeliveryState
+from workers.desk.texts import alert_texts
 from workers.exceptions import StateError
 from workers.models import Incident
 
@@ -177,7 +177,7 @@ class DeliveryAdmin(ReadOnlyAdmin, LiveListAdmin):
 
 
 def title_of(incident: Incident) -> str:
-    return alert_kind(incident.code).title_with(incident.params)
+    return alert_texts.title(incident.code, incident.params)
 
 
 def answer_of(row: Delivery) -> str:

@@ -9,7 +9,6 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from workers.definitions.alert_kinds import alert_kind
 from workers.desk.admin import badges, masking, piles
 from workers.desk.admin.bulk.kinds import label_of
 from workers.desk.admin.paging import COUNTED, counted
@@ -19,6 +18,7 @@ from workers.desk.models import BulkJob, Note
 from workers.desk.operate import incident_list
 from workers.desk.operate.incident_list import IncidentLine
 from workers.desk.states import JobState
+from workers.desk.texts import alert_texts
 from workers.desk.texts.wait_reasons import next_probe
 from workers.models import Hold, Process
 from workers.runtime import timestamps
@@ -119,7 +119,7 @@ def _notes(since: datetime) -> list[WrittenNote]:
 
 def _about(note: Note) -> str:
     if note.incident is not None:
-        return alert_kind(note.incident.code).title_with(note.incident.params)
+        return alert_texts.title(note.incident.code, note.incident.params)
     return note.process.subject if note.process else ""
 
 

@@ -8,10 +8,10 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.definitions.alert_kinds import alert_kind
 from workers.desk.admin.bulk.kinds import BY_NAME
 from workers.desk.admin.bulk.lists import BulkListAdmin
 from workers.desk.admin.filters import ProcessFilter, among
+from workers.desk.texts import alert_texts
 from workers.models import Alert, Incident, Process
 
 STILL_SO = Q(resolved_at=None)
@@ -35,7 +35,7 @@ class IncidentFilter(ProcessFilter):
         incident = Incident.objects.filter(pk=int(chosen)).first() if is_number else None
         if incident is None:
             return [(chosen, _("one that is not there any more"))]
-        return [(chosen, alert_kind(incident.code).title_with(incident.params))]
+        return [(chosen, alert_texts.title(incident.code, incident.params))]
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         if not (value.isascii() and value.isdigit() and len(value) < 19):

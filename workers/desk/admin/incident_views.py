@@ -12,12 +12,12 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.definitions.alert_kinds import alert_kind
 from workers.desk.admin.actions.page import actor
 from workers.desk.admin.actions.row_act import RowAct
 from workers.desk.admin.notes import NoteForm
 from workers.desk.admin.wording import Text
 from workers.desk.store import incident_commands, notes
+from workers.desk.texts import alert_texts
 from workers.models import Incident
 from workers.states import IncidentState
 from workers.store.db import dialect
@@ -114,7 +114,7 @@ class Act(RowAct):
         return {
             "title": self.label,
             "incident": row,
-            "incident_title": alert_kind(row.code).title_with(row.params),
+            "incident_title": alert_texts.title(row.code, row.params),
             "back_url": self.url(request, row),
             "back": _("Back to the incident"),
         }

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from django.db.models import Model
 
-from workers.definitions.alert_kinds import alert_text
+from workers.desk.texts import alert_texts
 from workers.models import Act, Alert, Process, Step
 from workers.rules.masks import STARS, UNKNOWN, UNMASKED, Mask, masked
 from workers.store.personal_data import of_process, of_processes
@@ -87,7 +87,7 @@ def conceal_alerts(alerts: Iterable[Alert]) -> dict[int | None, Mask]:
     alerts = list(alerts)
     masks = of_processes(alert.process_id for alert in alerts)
     for alert in alerts:
-        text = alert_text(alert.code, alert.params, alert.message)
+        text = alert_texts.message(alert.code, alert.params, alert.message)
         alert.message = masks[alert.process_id].text(text)
         alert.comment = masks[alert.process_id].text(alert.comment)
     return masks

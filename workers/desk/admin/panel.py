@@ -9,11 +9,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from workers.client.progress import ProcessProgress, StepProgress
-from workers.definitions.alert_kinds import alert_text
 from workers.desk.admin import badges, masking, snapshot, timeline
 from workers.desk.admin.masking import Mask
 from workers.desk.admin.snapshot import ProcessSnapshot
 from workers.desk.admin.timeline import Timeline
+from workers.desk.texts import alert_texts
 from workers.models import Alert, Process, Step
 from workers.states import StepState
 
@@ -142,7 +142,7 @@ def of(process: Process, mask: Mask, before: int | None = None, index: int | Non
 def _alerts(process: Process, mask: Mask) -> tuple[Alert, ...]:
     alerts = process.alerts.select_related("acknowledged_by").order_by("-id")[:ALERTS_SHOWN]
     for alert in alerts:
-        alert.message = mask.text(alert_text(alert.code, alert.params, alert.message))
+        alert.message = mask.text(alert_texts.message(alert.code, alert.params, alert.message))
         alert.comment = mask.text(alert.comment)
     return tuple(alerts)
 

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.utils import timezone, translation
 
 from workers.conf import sas
-from workers.definitions.alert_kinds import IncidentKind, alert_kind
+from workers.definitions.alert_kinds import IncidentKind
 from workers.desk.models import Delivery
 from workers.desk.notify import incident_formats, incident_message
 from workers.desk.notify.incident_message import IncidentFacts, IncidentMessage
@@ -16,6 +16,7 @@ from workers.desk.notify.incident_sender import EncodedMessage
 from workers.desk.rules.incident_routing import zone_of
 from workers.desk.states import DeliveryEvent
 from workers.desk.store.deliveries import ClaimedDelivery
+from workers.desk.texts import alert_texts
 from workers.models import Incident, LiveStep
 from workers.states import StepState
 
@@ -81,14 +82,14 @@ def _encoded(delivery: ClaimedDelivery, events: list[tuple[str, Incident]]) -> E
 
 
 def _facts(event: str, incident: Incident) -> IncidentFacts:
-    kind, params = alert_kind(incident.code), incident.params
+    code, params = incident.code, incident.params
     is_of_agent = incident.kind == IncidentKind.AGENT
     agent = str(params.get("about" if is_of_agent else "agent") or "")
     return IncidentFacts(
         event=event,
         key=incident.key,
         kind=incident.kind,
-        title=kind.title_with(params),
+        title=alert_texts.title(code, params),
         severity=incident.severity,
         state=incident.state,
         agent=agent,
@@ -97,8 +98,8 @@ def _facts(event: str, incident: Incident) -> IncidentFacts:
         money=None if incident.money is None else f"{incident.money:.2f}",
         opened_at=incident.opened_at,
         last_at=incident.last_at,
-        message=kind.newest_message(params),
-        remedy=kind.remedy_with(params),
+        message=alert_texts.newest_message(code, params),
+        remedy=alert_texts.remedy(code, params),
         url=page_of(incident.pk),
     )
 

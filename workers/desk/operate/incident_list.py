@@ -6,8 +6,8 @@ from datetime import datetime
 
 from django.db.models import F
 
-from workers.definitions.alert_kinds import alert_kind
 from workers.desk.rules.next_acts import next_act
+from workers.desk.texts import alert_texts
 from workers.models import Incident
 from workers.store.flow import wait_facts
 from workers.store.flow.wait_facts import Situation
@@ -47,16 +47,16 @@ def in_words(incidents: Iterable[Incident], situation: Situation) -> list[Incide
     """Put incidents into words; a resolved one has no next act."""
     lines = []
     for incident in incidents:
-        kind = alert_kind(incident.code)
+        code, params = incident.code, incident.params
         lines.append(
             IncidentLine(
                 incident,
-                kind.title_with(incident.params),
-                kind.newest_message(incident.params),
-                kind.remedy_with(incident.params),
+                alert_texts.title(code, params),
+                alert_texts.newest_message(code, params),
+                alert_texts.remedy(code, params),
                 ""
                 if incident.resolved_at
-                else next_act(incident.code, incident.params, situation.facts.flows, situation.now),
+                else next_act(code, params, situation.facts.flows, situation.now),
             )
         )
     return lines

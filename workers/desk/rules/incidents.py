@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from workers.definitions.alert_kinds import ANY, IncidentKind, alert_kind
+from workers.definitions.alert_kinds import IncidentKind, alert_kind
+from workers.desk.texts.alert_texts import ANY
 from workers.protocol.faults import FaultRecord
 from workers.rules import dead_workers
 from workers.rules.masks import UNKNOWN, Mask

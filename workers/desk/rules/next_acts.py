@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from workers.definitions.alert_kinds import IncidentKind, alert_kind
+from workers.desk.texts import alert_texts
 from workers.desk.texts.wait_reasons import next_probe
 from workers.store.flow.wait_facts import AgentFlow
 
@@ -26,7 +27,7 @@ def next_act(
     probe = next_probe(flow, now) if flow is not None else ""
     if code == "breaker_open" and probe:
         return probe
-    act = kind.goes_on_with(params) or _("nothing until you act")
+    act = alert_texts.goes_on(code, params) or _("nothing until you act")
     if not probe:
         return act
     return _("%(act)s; the breaker of agent %(agent)s is open: %(probe)s") % {

@@ -72,28 +72,28 @@ def held(row: Step, facts: Facts) -> str:
 
 def silence(poll: Duty | None, now: datetime) -> str:
     """Return that no Scheduler is at work, and what to do; empty: one is, or it was not read."""
-    if poll is None or not poll.is_late(now):
-        return ""
-    remedy = _("start a worker with -Q sas.scheduler,sas.supervisor, and Celery Beat")
-    if poll.performed_at is None:
-        return _("no Scheduler has ever looked for work: %(remedy)s") % {"remedy": remedy}
-    return _("no Scheduler has looked for work for %(seconds)d s: %(remedy)s") % {
-        "seconds": round((now - poll.performed_at).total_seconds()),
-        "remedy": remedy,
-    }
+    return _late(
+        *(poll, now, _("start a worker with -Q sas.scheduler,sas.supervisor, and Celery Beat")),
+        _("no Scheduler has ever looked for work: %(remedy)s"),
+        _("no Scheduler has looked for work for %(seconds)d s: %(remedy)s"),
+    )
 
 
 def sweep_silence(sweep: Duty | None, now: datetime) -> str:
     """Return that no Supervisor is at work, and what to do; empty: one is, or it was not read."""
-    if sweep is None or not sweep.is_late(now):
+    return _late(
+        *(sweep, now, _("start a worker with -Q sas.supervisor, and Celery Beat")),
+        _("no Supervisor has ever swept: %(remedy)s"),
+        _("no Supervisor has swept for %(seconds)d s: %(remedy)s"),
+    )
+
+
+def _late(duty: Duty | None, now: datetime, remedy: str, never: str, late: str) -> str:
+    if duty is None or not duty.is_late(now):
         return ""
-    remedy = _("start a worker with -Q sas.supervisor, and Celery Beat")
-    if sweep.performed_at is None:
-        return _("no Supervisor has ever swept: %(remedy)s") % {"remedy": remedy}
-    return _("no Supervisor has swept for %(seconds)d s: %(remedy)s") % {
-        "seconds": round((now - sweep.performed_at).total_seconds()),
-        "remedy": remedy,
-    }
+    if duty.performed_at is None:
+        return never % {"remedy": remedy}
+    return late % {"seconds": round((now - duty.performed_at).total_seconds()), "remedy": remedy}
 
 
 def unknown_code(agent: str, process: Process, facts: Facts) -> str:

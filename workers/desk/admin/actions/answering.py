@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from django import forms
 from django.core.management.base import CommandError
@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.client import answers
+from workers.definitions import registry
 from workers.desk.admin.actions import second_person
 from workers.desk.admin.actions.action import (
     Outcome,
@@ -20,7 +21,7 @@ from workers.desk.admin.actions.action import (
     outcome_about,
 )
 from workers.desk.admin.panel import pretty
-from workers.exceptions import Fault, Refused, StateError
+from workers.exceptions import Fault, Refused, StateError, UnknownAgent
 from workers.models import Sink
 from workers.rules.external_answers import Outcome as TakenAs
 from workers.rules.overdue_answers import ANSWER_STEP, permission_to_answer
@@ -28,6 +29,23 @@ from workers.runtime.timestamps import moment
 from workers.states import PEOPLE
 
 APPROVE, DECLINE = "approve", "decline"
+
+
+class Labels(NamedTuple):
+    """The names of the two answers, on buttons and in the journal."""
+
+    yes: str
+    no: str
+
+
+def labels_of(agent: str) -> Labels:
+    """Return the names of the answers to an agent's question, in the reader's language."""
+    try:
+        declared = registry.agent(agent).answer_labels
+    except UnknownAgent:
+        declared = None
+    yes, no = declared or (_("Approve"), _("Decline"))
+    return Labels(str(yes), str(no))
 
 
 class AnswerForm(VerbForm):
@@ -42,7 +60,7 @@ class AnswerForm(VerbForm):
         reason.widget.is_required = False
         reason.help_text = _(
             "Needed for “%(no)s”. Kept with your name, and handed on as the answer."
-        ) % {"no": answers.labels(target.step.agent).no if target.step else ""}
+        ) % {"no": labels_of(target.step.agent).no if target.step else ""}
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
@@ -78,7 +96,7 @@ class Answer(Verb):
             "%(yes)s: %(subject)s goes on from %(step)s. %(no)s: what it did so far is undone."
         )
         sentence = text % {
-            **answers.labels(target.step.agent)._asdict(),
+            **labels_of(target.step.agent)._asdict(),
             "subject": target.process.subject,
             "step": target.step_name,
         }
@@ -127,7 +145,7 @@ class Answer(Verb):
             text = _("%(step)s: “%(answer)s”; what was done is being undone.")
         else:
             text = _("%(step)s: “%(answer)s”.")
-        labels = answers.labels(target.step.agent)
+        labels = labels_of(target.step.agent)
         params = {"step": name, "answer": labels.no if declined else labels.yes}
         facts = {"answered": name, "declined": declined, "outcome": str(outcome)}
         return outcome_about(target, text % params, **facts)
@@ -136,7 +154,7 @@ class Answer(Verb):
         assert target.step is not None
         return {
             "input": pretty(target.mask.value(target.process.input)),
-            "labels": answers.labels(target.step.agent),
+            "labels": labels_of(target.step.agent),
         }
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from workers.definitions.alert_kinds import alert_kind
 from workers.desk.admin import badges, wording
 from workers.desk.admin.health.frames import Frame
 from workers.desk.models import Release
+from workers.desk.texts import alert_texts
 from workers.models import Incident, Journal
 
 #: Newest marks of each kind that are shown.
@@ -54,7 +54,7 @@ def _incidents(frame: Frame, agent: str) -> Iterable[Mark]:
         agents = {row.params.get("agent"), row.params.get("about")}
         if agent and row.params.get("agent") and agent not in agents:
             continue
-        text = alert_kind(row.code).title_with(row.params)
+        text = alert_texts.title(row.code, row.params)
         yield Mark(
             row.opened_at, "bad", text, reverse("admin:workers_incident_change", args=[row.pk])
         )

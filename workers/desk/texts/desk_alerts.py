@@ -1,9 +1,4 @@
-"""The desk's kinds of alerts.
-
-Each declares its title, severity, remedy, message, and when its cause has ended: SQL about the
-alert ``a`` with its process ``p`` and step ``s``, if it has any, and the bounds ``c``
-(``store.alert_resolution``).  An alert without that SQL closes when it is acknowledged.
-"""
+"""What the desk's own alerts mean, and what ends them."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -16,8 +11,8 @@ for _kind in (
         Severity.URGENT,
         _("Route %(about)s cannot be notified of incidents"),
         _(
-            "See its deliveries in the admin for what was answered, fix its address or its"
-            " receiver, and have what was given up sent again."
+            "Check the answers among its deliveries, fix its address or its receiver, and resend"
+            " what was given up."
         ),
         message=_(
             "Route %(route)s cannot be notified of incidents: %(reason)s. Fix it, then send a test"
@@ -32,8 +27,8 @@ for _kind in (
             "found": _("The doctor finds an error: %(finding)s"),
             "": _("The doctor's probe %(about)s finds an error"),
         },
-        _("See on the doctor's page why it matters and what to do, and do that."),
-        goes_on=_("the doctor looks again each minute"),
+        _("Follow the remedy on the doctor's page."),
+        goes_on=_("the doctor checks again every minute"),
         message=_("%(probe)s: %(finding)s. %(why)s"),
         ended_sql="NOT EXISTS (SELECT 1 FROM desk_proberesult r WHERE r.level = 'error'"
         " AND a.cause = 'probe_failed:' || r.name)",
