@@ -46,7 +46,7 @@ PARTS = (
     Part("tests", "tests", lines=70_129, files=697),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 78_261
+DOCS_WORDS = 78_086
 
 
 def lines_of_code(source: str) -> int:
