@@ -34,16 +34,16 @@ PARTS = (
         "engine",
         "workers",
         ("workers/desk", "workers/ops", "workers/privacy", "workers/testing"),
-        16_625,
-        238,
+        16_482,
+        237,
     ),
-    Part("ops", "workers/ops", lines=2_771, files=33),
+    Part("ops", "workers/ops", lines=2_917, files=34),
     Part("privacy", "workers/privacy", lines=375, files=5),
     Part("desk", "workers/desk", lines=15_646, files=187),
     Part("test kit", "workers/testing", lines=1_137, files=13),
     Part("shop", "orders", lines=9_016, files=135),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=70_129, files=697),
+    Part("tests", "tests", lines=70_130, files=697),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
 DOCS_WORDS = 78_086

@@ -10,9 +10,9 @@ from workers.client import explaining
 from workers.client.explaining import Codes
 from workers.desk.texts import explain
 from workers.models import Process, Step
+from workers.ops.wait_facts import AgentFlow, Duty, Facts, Note
 from workers.rules.breaker import Breaker
 from workers.rules.rate_limit import Bucket
-from workers.store.flow.wait_facts import AgentFlow, Duty, Facts, Note
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

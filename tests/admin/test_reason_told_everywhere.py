@@ -22,9 +22,10 @@ from tests.toyflow import agents as toy
 from workers.client import operations, progress
 from workers.exceptions import Transient
 from workers.models import Alert, Flow, Hold, Lease, Process
+from workers.ops import wait_facts
 from workers.runtime.timestamps import moment
 from workers.store import alerts, leases
-from workers.store.flow import holds, wait_facts
+from workers.store.flow import holds
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 

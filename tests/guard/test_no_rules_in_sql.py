@@ -36,8 +36,7 @@ CHOICES: dict[Place, int] = {
     # What is no instant has no duration.
     ("db/dialect.py", "seconds_between"): 1,
     ("db/transactions.py", "or_fail"): 1,
-    # What is read for people: why something waits, how agents stand, what came of a minute.
-    ("flow/wait_facts.py", "read"): 1,
+    # What is read for people: how agents stand, what came of a minute.
     ("gauges.py", "_read"): 4,
     ("minutes.py", "_statement"): 9,
     # Rows of the desk, which no step or process follows.

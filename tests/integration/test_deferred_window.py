@@ -15,10 +15,11 @@ from workers.definitions.agent import Agent, Call, Deferred
 from workers.desk.texts import wait_reasons
 from workers.exceptions import StateError, WorkflowError
 from workers.models import Flow, Process, Step
+from workers.ops import wait_facts
 from workers.protocol import callback_tokens
 from workers.protocol.messages import Reply
 from workers.store.claims import claim_steps
-from workers.store.flow import flow_settings, wait_facts
+from workers.store.flow import flow_settings
 from workers.store.settle import settle_replies
 from workers.supervisor import beat_schedule
 from workers.testing import Wire

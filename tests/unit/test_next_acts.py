@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from workers.desk.rules.next_acts import next_act
+from workers.ops.wait_facts import AgentFlow
 from workers.rules.breaker import Breaker
-from workers.store.flow.wait_facts import AgentFlow
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SOON = NOW + timedelta(seconds=15)

@@ -19,7 +19,7 @@ from workers.desk.admin import csv_files, lists, masking, showing, snapshot
 from workers.desk.admin.lists import AskableListAdmin
 from workers.desk.admin.masking import STARS, UNMASKED
 from workers.models import Process
-from workers.store.flow import wait_facts
+from workers.ops import wait_facts
 
 #: Columns of a process, in the file of any list of rows that each have one.
 PROCESS_HEADS = (

@@ -21,8 +21,8 @@ from workers.desk.states import JobState
 from workers.desk.texts import alert_texts
 from workers.desk.texts.wait_reasons import next_probe
 from workers.models import Hold, Process
+from workers.ops import wait_facts
 from workers.runtime import timestamps
-from workers.store.flow import wait_facts
 
 #: Rows of each kind on one sheet; the rest is counted.
 MOST = 100

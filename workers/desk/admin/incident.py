@@ -39,8 +39,8 @@ from workers.desk.admin.row_page import RowPageAdmin
 from workers.desk.admin.view_lists import ViewListAdmin
 from workers.desk.operate import incident_list
 from workers.models import Incident
+from workers.ops import wait_facts
 from workers.states import IncidentState
-from workers.store.flow import wait_facts
 
 VIEW_JOBS = "desk.view_bulkjob"
 #: Maximum incidents on the desk; the list has the others.

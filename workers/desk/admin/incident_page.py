@@ -15,7 +15,7 @@ from workers.desk.models import BulkJob, Note
 from workers.desk.operate import incident_list
 from workers.desk.operate.incident_list import IncidentLine
 from workers.models import Alert, Incident
-from workers.store.flow import wait_facts
+from workers.ops import wait_facts
 
 #: Members on a page; newest members in the chart.
 PAGE, CHARTED = 50, 5000

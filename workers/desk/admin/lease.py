@@ -17,8 +17,8 @@ from workers.desk.admin import badges, changes
 from workers.desk.admin.changes import Marker
 from workers.desk.admin.lists import ClockedChangeList, LiveListAdmin
 from workers.models import Lease
+from workers.ops.wait_facts import Duty
 from workers.store import leases
-from workers.store.flow.wait_facts import Duty
 
 #: Seconds between two rounds of each duty that is shown as overdue.
 INTERVALS: dict[str, Callable[[], float]] = {

@@ -21,9 +21,9 @@ from workers.desk.admin.facets import Facets
 from workers.desk.admin.history import MaskedHistoryAdmin
 from workers.desk.admin.paging import BoundedPaginator
 from workers.models import Alert, Process
+from workers.ops import wait_facts
 from workers.runtime.storable_text import is_storable
 from workers.store.db import dialect
-from workers.store.flow import wait_facts
 
 #: Read by ``live.js``: the database's clock, which also marks an answer as one of ours.
 CLOCK_HEADER = "X-Server-Now"

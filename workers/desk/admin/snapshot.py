@@ -9,10 +9,10 @@ from django.db.models import Model, Prefetch, QuerySet
 from workers.client import progress
 from workers.client.progress import ProcessProgress, StepProgress
 from workers.models import Process, Step
+from workers.ops import wait_facts
+from workers.ops.wait_facts import Situation
 from workers.rules.masks import Mask
 from workers.states import StepState
-from workers.store.flow import wait_facts
-from workers.store.flow.wait_facts import Situation
 
 M = TypeVar("M", bound=Model)
 

@@ -9,8 +9,8 @@ from django.db.models import F
 from workers.desk.rules.next_acts import next_act
 from workers.desk.texts import alert_texts
 from workers.models import Incident
-from workers.store.flow import wait_facts
-from workers.store.flow.wait_facts import Situation
+from workers.ops import wait_facts
+from workers.ops.wait_facts import Situation
 
 
 @dataclass(frozen=True, slots=True)

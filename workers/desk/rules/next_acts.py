@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from workers.definitions.alert_kinds import IncidentKind, alert_kind
 from workers.desk.texts import alert_texts
 from workers.desk.texts.wait_reasons import next_probe
-from workers.store.flow.wait_facts import AgentFlow
+from workers.ops.wait_facts import AgentFlow
 
 
 def next_act(

@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 from workers.definitions.sentences import in_words, say_names, unended
 from workers.desk.texts import wait_reasons
 from workers.models import Process, Step
+from workers.ops import wait_facts
+from workers.ops.wait_facts import Facts
 from workers.runtime.timestamps import moment
 from workers.states import FINAL_PROCESS_STATES, FORWARD_PROCESS_STATES, ProcessState, StepState
-from workers.store.flow import wait_facts
-from workers.store.flow.wait_facts import Facts
 
 
 def read(process: Process, now: datetime | None, *, with_names: bool) -> tuple[datetime, Facts]:

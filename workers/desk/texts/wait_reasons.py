@@ -10,9 +10,9 @@ from datetime import datetime
 from django.utils.translation import gettext as _
 
 from workers.models import Process, Step
+from workers.ops.wait_facts import MOST_BEFORE, AgentFlow, Duty, Facts, Note
 from workers.runtime.timestamps import moment
 from workers.states import ProcessState
-from workers.store.flow.wait_facts import MOST_BEFORE, AgentFlow, Duty, Facts, Note
 
 
 def pending(row: Step, process: Process, now: datetime, facts: Facts) -> str:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections import Counter
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
@@ -18,8 +19,8 @@ from workers.models import Flow, Hold, LiveStep
 from workers.rules.masks import UNKNOWN
 from workers.runtime import timestamps
 from workers.states import StepState
-from workers.store.flow import holds, last_answers, wait_facts
-from workers.store.flow.wait_facts import AgentFlow
+from workers.store.db import dialect
+from workers.store.flow import holds, last_answers
 
 
 class Command(TerminalCommand):
@@ -75,9 +76,9 @@ class Command(TerminalCommand):
         self.stdout.write(f"{target} is {'held' if action == 'hold' else 'lifted'}.")
 
     def _show(self, *, as_json: bool) -> None:
-        waiting = _waiting_by_agent()
+        counts = _counts_by_agent()
         agents: list[dict[str, Any]] = [
-            {**row, "waiting": waiting.get(row["agent"], 0)}
+            {**row, "waiting": counts[row["agent"], StepState.PENDING]}
             for row in Flow.objects.order_by("agent").values()
         ]
         active = list(Hold.objects.filter(ended_at=None).values())
@@ -87,7 +88,12 @@ class Command(TerminalCommand):
             facts = {"agents": agents, "held": active}
             self.stdout.write(json.dumps(facts, default=str, ensure_ascii=False))
             return
-        probes = _next_probes()
+        now = dialect.read_clock()
+        probes = {
+            row["agent"]: probe
+            for row in agents
+            if (probe := _next_probe(row, counts[row["agent"], StepState.PROCESSING], now))
+        }
         answers = last_answers.of(list(probes))
         for row in agents:
             rate = f"{row['rate_per_second']:g}/s" if row["rate_per_second"] else "no rate"
@@ -98,8 +104,8 @@ class Command(TerminalCommand):
                 f"{row['agent']:<28}window {row['window']:<7}{rate:<12}breaker {state}{by_force}"
                 f"{deferred}"
             )
-            if probe := probes.get(row["agent"]):
-                self.stdout.write(f"  {_open_breaker(row, probe)}")
+            if row["agent"] in probes:
+                self.stdout.write(f"  {_open_breaker(row, probes[row['agent']])}")
                 if answer := answers.get(row["agent"]):
                     self.stdout.write(f"  last answer: {one_line(answer)}")
         for hold in active:
@@ -113,28 +119,22 @@ def _open_breaker(row: dict[str, Any], probe: str) -> str:
     return f"{since}{probe}; steps waiting: {row['waiting']}"
 
 
-def _next_probes() -> dict[str, str]:
-    """Return when each open breaker lets a call through next, by agent."""
-    situation = wait_facts.read()
-    flows = (situation.facts.flows or {}).items()
-    return {agent: probe for agent, flow in flows if (probe := _next_probe(flow, situation.now))}
-
-
-def _next_probe(flow: AgentFlow, now: datetime) -> str:
-    breaker = flow.breaker
-    if breaker.forced == "open":
+def _next_probe(row: dict[str, Any], in_flight: int, now: datetime) -> str:
+    """Return when an open breaker lets a call through next; empty: it is closed."""
+    if row["forced"] == "open":
         return "nothing happens until an operator releases the breaker"
-    if breaker.forced == "closed" or breaker.open_until is None:
+    if row["forced"] == "closed" or row["open_until"] is None:
         return ""
-    if breaker.open_until > now:
-        return f"probe in {round((breaker.open_until - now).total_seconds())} s"
-    return "a probe is under way" if flow.in_flight else "next probe: now"
+    if row["open_until"] > now:
+        return f"probe in {round((row['open_until'] - now).total_seconds())} s"
+    return "a probe is under way" if in_flight else "next probe: now"
 
 
-def _waiting_by_agent() -> dict[str, int]:
-    """Return how many steps of each agent may be claimed, or will be."""
-    steps = LiveStep.objects.filter(state=StepState.PENDING).order_by()
-    return dict(steps.values_list("agent").annotate(n=Count("pk")))
+def _counts_by_agent() -> Counter[tuple[str, str]]:
+    """Return by agent and state how many steps may be claimed, or will be, and are called."""
+    steps = LiveStep.objects.filter(is_deferred=False).order_by()
+    counts = steps.values_list("agent", "state").annotate(n=Count("pk"))
+    return Counter({(agent, state): n for agent, state, n in counts})
 
 
 def _refuse_unknown_step(name: str) -> None:

@@ -9,10 +9,11 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from workers.definitions import registry
 from workers.models import Lease, Process, Sink
+from workers.ops import wait_facts
 from workers.states import OPEN_PROCESS_STATES, ProcessState
 from workers.store import live_code
 from workers.store.db import dialect
-from workers.store.flow import due_steps, wait_facts
+from workers.store.flow import due_steps
 
 
 def read() -> Iterable[Metric]:

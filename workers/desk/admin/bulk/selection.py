@@ -19,8 +19,8 @@ from workers.desk.admin.paging import COUNTED, counted
 from workers.desk.rules.job_verbs import QUIET_VERBS
 from workers.desk.texts import wait_reasons
 from workers.models import Process, Step
+from workers.ops import wait_facts
 from workers.store.db import dialect
-from workers.store.flow import wait_facts
 
 #: Rows the verb is tried on before a page asks; the others are checked when the job runs.
 LOOKED_AT = 1000
