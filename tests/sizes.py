@@ -46,7 +46,7 @@ PARTS = (
     Part("tests", "tests", lines=70_130, files=697),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 78_086
+DOCS_WORDS = 78_100
 
 
 def lines_of_code(source: str) -> int:
