@@ -4,13 +4,11 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
-from django.contrib.admin.views.main import ChangeList
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
@@ -22,7 +20,7 @@ from orders.models import ApiClient, ApiToken, Order
 from workers.admin import ReadOnlyAdmin
 from workers.desk.admin import badges
 from workers.desk.admin.actions.available import Offer
-from workers.desk.admin.lists import AskableListAdmin, ClockedChangeList, LiveMedia
+from workers.desk.admin.lists import AskableListAdmin, LiveMedia, column, set_now
 from workers.desk.admin.row_page import RowPageAdmin
 
 #: Orders are counted up to this bound: the list counts those of each client on the page.
@@ -31,15 +29,30 @@ COUNTED = 10_000
 LOGGED = 20
 
 
-class ClientChangeList(ClockedChangeList):
-    """Adds each client's tokens and number of orders to its row."""
+def active_mark(row: ApiClient) -> SafeString:
+    if row.is_active:
+        return badges.label(_("active"), "processed", "processed")
+    return badges.label(_("not active"), "cancelled", "cancelled")
 
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        for row in self.result_list:
-            row.all_tokens = list(row.tokens.all())
-            row.order_count = order_count(row)
-            row.may_see_orders = request.user.has_perm("orders.view_order")
+
+def _good_tokens(row: Any) -> SafeString:
+    tokens = [token for token in row.all_tokens if is_good(token, row.now)]
+    if not tokens:
+        return badges.NOTHING
+    scopes = sorted({scope for token in tokens for scope in token.scopes})
+    return badges.labelled(_("tokens"), badges.beside(len(tokens), ", ".join(scopes)))
+
+
+def _last_used(row: Any) -> SafeString | str:
+    times = [token.last_used_at for token in row.all_tokens if token.last_used_at]
+    return badges.labelled(_("used"), badges.age(max(times), row.now)) if times else _("never used")
+
+
+def _orders(row: Any) -> SafeString:
+    count = row.order_count
+    if row.may_see_orders:
+        count = badges.link(orders_url(row), count)
+    return badges.labelled(_("orders"), count)
 
 
 @admin.register(ApiClient)
@@ -58,30 +71,20 @@ class ApiClientAdmin(RowPageAdmin, ReadOnlyAdmin, AskableListAdmin):
     ordering = ("name",)
     list_per_page = 50
     actions = None
+    acts = (REGISTER, *ACTS)
 
     class Media(LiveMedia):
         pass
 
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        return [
-            path("register/", wrap(REGISTER.view()), name="orders_apiclient_register"),
-            *(
-                path(
-                    f"<int:pk>/{act.address}",
-                    wrap(act.view()),
-                    name=f"orders_apiclient_{act.name}",
-                )
-                for act in ACTS
-            ),
-            *super().get_urls(),
-        ]
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiClient]:
         return super().get_queryset(request).prefetch_related("tokens")
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        return ClientChangeList
+    def prepare(self, request: HttpRequest, rows: list[Any]) -> None:
+        set_now(rows)
+        for row in rows:
+            row.all_tokens = list(row.tokens.all())
+            row.order_count = order_count(row)
+            row.may_see_orders = request.user.has_perm("orders.view_order")
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -96,39 +99,15 @@ class ApiClientAdmin(RowPageAdmin, ReadOnlyAdmin, AskableListAdmin):
     def row_context(self, request: HttpRequest, row: ApiClient) -> dict[str, Any]:
         return _page_context(request, row)
 
-    @admin.display(description=lazy("state"), ordering="is_active")
-    def standing(self, row: ApiClient) -> SafeString:
-        return active_mark(row)
-
-    @admin.display(description=lazy("good tokens"))
-    def good_tokens(self, row: Any) -> SafeString | str:
-        tokens = [token for token in row.all_tokens if is_good(token, row.now)]
-        if not tokens:
-            return badges.NOTHING
-        scopes = sorted({scope for token in tokens for scope in token.scopes})
-        text = format_html('{} <span class="sas-agent">{}</span>', len(tokens), ", ".join(scopes))
-        return _labelled(_("tokens"), text)
-
-    @admin.display(description=lazy("last used"))
-    def last_used(self, row: Any) -> SafeString | str:
-        times = [token.last_used_at for token in row.all_tokens if token.last_used_at]
-        return _labelled(_("used"), badges.age(max(times), row.now)) if times else _("never used")
-
-    @admin.display(description=lazy("requests a minute"), ordering="requests_per_minute")
-    def limit(self, row: ApiClient) -> SafeString:
-        return _labelled(_("limit"), f"{row.requests_per_minute:,}")
-
-    @admin.display(description=lazy("orders"))
-    def orders(self, row: Any) -> SafeString | str:
-        count = row.order_count
-        if row.may_see_orders:
-            count = format_html('<a href="{}">{}</a>', orders_url(row), row.order_count)
-        return _labelled(_("orders"), count)
-
-
-def _labelled(label: str, value: Any) -> SafeString:
-    """Return a value with its column's label, which narrow screens show instead of the head."""
-    return format_html('<span class="sas-label">{} </span>{}', label, value)
+    standing = column(lazy("state"), active_mark, "is_active")
+    good_tokens = column(lazy("good tokens"), _good_tokens)
+    last_used = column(lazy("last used"), _last_used)
+    limit = column(
+        lazy("requests a minute"),
+        lambda row: badges.labelled(_("limit"), f"{row.requests_per_minute:,}"),
+        "requests_per_minute",
+    )
+    orders = column(lazy("orders"), _orders)
 
 
 def _page_context(request: HttpRequest, row: ApiClient) -> dict[str, Any]:
@@ -159,7 +138,7 @@ def _offers(request: HttpRequest, row: ApiClient) -> list[Offer]:
     return [
         Offer(
             act.label,
-            reverse(f"admin:orders_apiclient_{act.name}", args=[row.pk]),
+            act.address_of(row.pk),
             act.name,
             act.is_grave,
         )
@@ -183,12 +162,6 @@ def _token_mark(token: ApiToken, now: Any) -> SafeString:
     if not is_good(token, now):
         return badges.label(_("over"), "skipped", "skipped")
     return badges.label(_("good"), "processed", "processed")
-
-
-def active_mark(row: ApiClient) -> SafeString:
-    if row.is_active:
-        return badges.label(_("active"), "processed", "processed")
-    return badges.label(_("not active"), "cancelled", "cancelled")
 
 
 def is_good(token: ApiToken, now: Any) -> bool:

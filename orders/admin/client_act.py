@@ -58,8 +58,6 @@ class Act(RowAct):
     """An action of an operator on a client, or on one of its tokens."""
 
     name: str
-    #: Relative to the client's address.
-    address: str
     label: Any
     button: Any
     permission: str
@@ -72,6 +70,7 @@ class Act(RowAct):
     is_grave: bool = False
     #: A further permission, without which the secret is not shown.
     shown_to: str = ""
+    address: str = ""
 
     model = ApiClient
     template = "admin/orders/client/act.html"
@@ -150,6 +149,7 @@ class Register(RowAct):
     """Add a client, without any token yet."""
 
     model = ApiClient
+    name, address = "register", "register/"
     permission = "orders.register_client"
     label = lazy("Add an API client")
     button = lazy("Add it")

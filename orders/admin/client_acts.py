@@ -129,7 +129,6 @@ def _already_inactive(client: ApiClient, prefix: str) -> str:
 ACTS = (
     Act(
         "issue",
-        "issue/",
         lazy("Issue a token"),
         lazy("Issue it"),
         "orders.issue_token",
@@ -140,7 +139,6 @@ ACTS = (
     ),
     Act(
         "rotate",
-        "rotate/",
         lazy("Rotate its tokens"),
         lazy("Rotate them"),
         "orders.rotate_token",
@@ -154,7 +152,6 @@ ACTS = (
     ),
     Act(
         "revoke",
-        "revoke/",
         lazy("Revoke all its tokens"),
         lazy("Revoke all"),
         "orders.revoke_token",
@@ -168,7 +165,6 @@ ACTS = (
     ),
     Act(
         "revoke_one",
-        "tokens/<slug:prefix>/revoke/",
         lazy("Revoke"),
         lazy("Revoke it"),
         "orders.revoke_token",
@@ -176,10 +172,10 @@ ACTS = (
         _revoke,
         _nothing_to_revoke,
         is_grave=True,
+        address="<int:pk>/tokens/<slug:prefix>/revoke/",
     ),
     Act(
         "limit",
-        "limit/",
         lazy("Set its limit"),
         lazy("Set it"),
         "orders.limit_client",
@@ -190,7 +186,6 @@ ACTS = (
     ),
     Act(
         "deactivate",
-        "deactivate/",
         lazy("Deactivate"),
         lazy("Deactivate it"),
         "orders.deactivate_client",
@@ -204,7 +199,6 @@ ACTS = (
     ),
     Act(
         "activate",
-        "activate/",
         lazy("Activate"),
         lazy("Activate it"),
         "orders.activate_client",
@@ -214,17 +208,16 @@ ACTS = (
     ),
     Act(
         "reveal",
-        "webhook-secret/",
         lazy("Show its webhook secret"),
         lazy("Show it"),
         "orders.reveal_webhook_secret",
         lazy("Whoever knows the secret can send what looks like a webhook of ours."),
         _reveal,
         _never_refused,
+        address="<int:pk>/webhook-secret/",
     ),
     Act(
         "rotate_secret",
-        "webhook-secret/rotate/",
         lazy("Change its webhook secret"),
         lazy("Change it"),
         "orders.rotate_webhook_secret",
@@ -237,5 +230,6 @@ ACTS = (
         _never_refused,
         OverlapForm,
         shown_to="orders.reveal_webhook_secret",
+        address="<int:pk>/webhook-secret/rotate/",
     ),
 )

@@ -10,7 +10,7 @@ from django.db.models import F, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -27,7 +27,8 @@ from workers.admin import ReadOnlyAdmin
 from workers.desk.admin import badges, piles, showing
 from workers.desk.admin.actions.page import actor
 from workers.desk.admin.changes import Marker
-from workers.desk.admin.lists import LiveListAdmin
+from workers.desk.admin.list_filter import by_column, list_filter, names
+from workers.desk.admin.lists import LiveListAdmin, View, column
 from workers.desk.admin.masking import STARS, UNKNOWN, UNMASKED, Mask
 from workers.desk.admin.piles import Kind, WaitingPile
 from workers.desk.admin.row_page import RowPageAdmin
@@ -54,20 +55,37 @@ piles.register(
 )
 
 
-class ClientFilter(admin.SimpleListFilter):
-    title = _("client")
-    parameter_name = "client"
+def _names(request: HttpRequest) -> list[str]:
+    newest = DeadLetter.objects.order_by("-pk").values_list("client", flat=True)[:1000]
+    return sorted({name for name in newest if name})[:NAMES]
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        newest = DeadLetter.objects.order_by("-pk").values_list("client", flat=True)[:1000]
-        names = sorted({name for name in newest if name})[:NAMES]
-        value = self.value()
-        return [(name, name) for name in sorted({*names, *([value] if value else [])})]
 
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[DeadLetter]
-    ) -> QuerySet[DeadLetter]:
-        return queryset.filter(client=self.value()) if self.value() else queryset
+ClientFilter = list_filter("client", _("client"), names(_names), by_column("client"))
+
+
+def standing_mark(row: DeadLetter) -> SafeString:
+    return badges.label(row.get_state_display(), *SHAPES[DeadLetter.State(row.state)])
+
+
+def _why(row: DeadLetter) -> SafeString:
+    text = UNKNOWN.text("; ".join(f"{r['field']} {r['problem']}" for r in row.reasons))
+    short = text if len(text) < 200 else f"{text[:200]}…"
+    return format_html('<span class="sas-message" title="{}">{}</span>', text[:2000], short)
+
+
+def _outcome(row: DeadLetter) -> SafeString | str:
+    if row.order is not None:
+        return badges.link(reverse("admin:orders_order_change", args=[row.order.number]), row.order)
+    return row.resolved_by or badges.NOTHING
+
+
+def sender_mark(row: DeadLetter | Group) -> SafeString | str:
+    """Return the sender of a message or of a group, marked if the name is not proven."""
+    if not row.client:
+        return badges.NOTHING
+    if row.is_proven:
+        return format_html("<bdi>{}</bdi>", row.client)
+    return format_html("{} <bdi>{}</bdi>", unproven_mark(), row.client)
 
 
 @admin.register(DeadLetter)
@@ -95,43 +113,21 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     def marker(self, request: HttpRequest) -> Marker:
         return letter_groups.marker()
 
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
+    def views(self) -> list[View]:
+        one = [(act.name, f"<int:pk>/{act.name}/", resolving.view_of_one(act)) for act in acts.ACTS]
+        many = [
+            (f"{act.name}_selected", f"{act.name}/", resolving.view_of_many(act))
+            for act in acts.ACTS
+        ]
         return [
-            path("groups/", wrap(letter_groups.show), name="orders_deadletter_groups"),
-            path(
-                "<int:pk>/correct/",
-                wrap(letter_corrections.correct),
-                name="orders_deadletter_correct",
-            ),
-            path(
-                "<int:pk>/like/<slug:name>/",
-                wrap(resolving.view_of_group),
-                name="orders_deadletter_like",
-            ),
-            *(
-                path(
-                    f"<int:pk>/{act.name}/",
-                    wrap(resolving.view_of_one(act)),
-                    name=f"orders_deadletter_{act.name}",
-                )
-                for act in acts.ACTS
-            ),
-            *(
-                path(
-                    f"{act.name}/",
-                    wrap(resolving.view_of_many(act)),
-                    name=f"orders_deadletter_{act.name}_selected",
-                )
-                for act in acts.ACTS
-            ),
-            *(
-                path(
-                    f"<int:pk>/{verb}/", wrap(require_POST(view)), name=f"orders_deadletter_{verb}"
-                )
-                for verb, view in (("show", self.show_view), ("hide", self.hide_view))
-            ),
-            *super().get_urls(),
+            ("groups", "groups/", letter_groups.show),
+            ("correct", "<int:pk>/correct/", letter_corrections.correct),
+            ("like", "<int:pk>/like/<slug:name>/", resolving.view_of_group),
+            ("show", "<int:pk>/show/", require_POST(self.show_view)),
+            ("hide", "<int:pk>/hide/", require_POST(self.hide_view)),
+            *one,
+            *many,
+            *super().views(),
         ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[DeadLetter]:
@@ -197,11 +193,11 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
         """Show a message unmasked for a while, and journal that; see ``showing``."""
         letter = self._letter(request, pk)
         showing.show(request, letter, actor(request))
-        return redirect(reverse("admin:orders_deadletter_change", args=[pk]))
+        return redirect(self.url_of("change", pk))
 
     def hide_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         showing.hide(request, self._letter(request, pk))
-        return redirect(reverse("admin:orders_deadletter_change", args=[pk]))
+        return redirect(self.url_of("change", pk))
 
     def _letter(self, request: HttpRequest, pk: int) -> DeadLetter:
         if not self.has_view_permission(request):
@@ -211,42 +207,13 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     def _showing_url(self, request: HttpRequest, row: DeadLetter, *, is_shown: bool) -> str:
         if not showing.may(request):
             return ""
-        name = f"admin:orders_deadletter_{'hide' if is_shown else 'show'}"
-        return reverse(name, args=[row.pk])
+        return self.url_of("hide" if is_shown else "show", row.pk)
 
-    @admin.display(description=_("state"), ordering="state")
-    def standing(self, row: DeadLetter) -> SafeString:
-        return badges.label(row.get_state_display(), *SHAPES[DeadLetter.State(row.state)])
-
-    @admin.display(description=_("received"), ordering="received_at")
-    def received(self, row: DeadLetter) -> SafeString | str:
-        return badges.instant(row.received_at)
-
-    @admin.display(description=_("client"), ordering="client")
-    def sent_by(self, row: DeadLetter) -> SafeString | str:
-        return sender_mark(row)
-
-    @admin.display(description=_("why"))
-    def why(self, row: DeadLetter) -> SafeString:
-        text = UNKNOWN.text("; ".join(f"{r['field']} {r['problem']}" for r in row.reasons))
-        short = text if len(text) < 200 else f"{text[:200]}…"
-        return format_html('<span class="sas-message" title="{}">{}</span>', text[:2000], short)
-
-    @admin.display(description=_("what came of it"))
-    def outcome(self, row: DeadLetter) -> SafeString | str:
-        if row.order is not None:
-            url = reverse("admin:orders_order_change", args=[row.order.number])
-            return format_html('<a href="{}">{}</a>', url, row.order)
-        return row.resolved_by or badges.NOTHING
-
-
-def sender_mark(row: DeadLetter | Group) -> SafeString | str:
-    """Return the sender of a message or of a group, marked if the name is not proven."""
-    if not row.client:
-        return badges.NOTHING
-    if row.is_proven:
-        return format_html("<bdi>{}</bdi>", row.client)
-    return format_html("{} <bdi>{}</bdi>", unproven_mark(), row.client)
+    standing = column(_("state"), standing_mark, "state")
+    received = column(_("received"), lambda row: badges.instant(row.received_at), "received_at")
+    sent_by = column(_("client"), sender_mark, "client")
+    why = column(_("why"), _why)
+    outcome = column(_("what came of it"), _outcome)
 
 
 def unproven_mark() -> SafeString:

@@ -16,6 +16,7 @@ from orders.admin import acts
 from orders.models import DeadLetter
 from workers.desk.admin import changes, lists, masking
 from workers.desk.admin.changes import Marker
+from workers.desk.admin.list_filter import chosen, list_filter, row_id
 
 VIEW = "orders.view_deadletter"
 
@@ -60,24 +61,18 @@ def show(request: HttpRequest) -> HttpResponse:
     return lists.live_page(request, model_admin, now, templates, context)
 
 
-class LikeFilter(admin.SimpleListFilter):
-    """Filters by group of open letters; shown only while a link of the group page has set it."""
+def _keep_alike(_filter: Any, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+    letter_id = row_id(value)
+    if letter_id is None:
+        return rows.none()
+    return rows.filter(pk__in=letter_groups.like(letter_id).values("pk"))
 
-    title = lazy("group")
-    parameter_name = "like"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        value = self.value()
-        if not value:
-            return []
-        return [(value, _("open ones like dead letter %(pk)s") % {"pk": value})]
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[DeadLetter]
-    ) -> QuerySet[DeadLetter]:
-        value = self.value()
-        if not value:
-            return queryset
-        if not (value.isascii() and value.isdecimal() and len(value) < 19):
-            return queryset.none()
-        return queryset.filter(pk__in=letter_groups.like(int(value)).values("pk"))
+#: Filters by group of open letters; shown only while a link of the group page has set it.
+LikeFilter = list_filter(
+    "like",
+    lazy("group"),
+    chosen(lambda value: _("open ones like dead letter %(pk)s") % {"pk": value}),
+    _keep_alike,
+    is_strict=False,
+)

@@ -4,13 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin import ShowFacets
-from django.contrib.admin.views.main import ChangeList
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from django.http import HttpRequest
-from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -19,28 +15,12 @@ from orders.admin import needs, resubmitting, search
 from orders.models import Order, Return
 from orders.models.order import PRIVATE
 from orders.money import money_of, money_of_each
-from workers.admin import ReadOnlyAdmin
-from workers.desk.admin import (
-    causes,
-    columns,
-    filters,
-    job_filter,
-    masking,
-    showing,
-    snapshot,
-    subjects,
-    wait_filters,
-)
+from workers.desk.admin import badges, columns, masking, showing, subjects
 from workers.desk.admin.actions import places
-from workers.desk.admin.amount_filter import AmountFilter
-from workers.desk.admin.bulk.lists import BulkListAdmin
-from workers.desk.admin.columns import ProcessColumns
-from workers.desk.admin.csv_lists import PROCESS_HEADS, CsvListAdmin, process_cells
-from workers.desk.admin.incident_filter import IncidentFilter
-from workers.desk.admin.lists import LiveListAdmin, StandingChangeList
-from workers.desk.admin.page import ProcessPageAdmin
-from workers.desk.admin.query_bar import QueryBarAdmin
-from workers.desk.admin.view_lists import ViewListAdmin
+from workers.desk.admin.csv_lists import PROCESS_HEADS, process_cells
+from workers.desk.admin.filters import amount_filter
+from workers.desk.admin.lists import View, column
+from workers.desk.admin.process_list import PROCESS_FILTERS, ProcessListAdmin
 from workers.models import Process
 
 #: Most orders that a search returns to the lists of other rows.
@@ -49,21 +29,8 @@ FOUND = 200
 MONEY_HEADS = ("paid", "refunded", "owed", "in_doubt")
 
 
-class MoneyFilter(AmountFilter):
-    column = "total"
-
-
 @admin.register(Order)
-class OrderAdmin(
-    ProcessColumns,
-    ReadOnlyAdmin,
-    ProcessPageAdmin,
-    BulkListAdmin,
-    CsvListAdmin,
-    QueryBarAdmin,
-    ViewListAdmin,
-    LiveListAdmin,
-):
+class OrderAdmin(ProcessListAdmin):
     """Read-only but for the actions, each with its permission."""
 
     process_path = "process__"
@@ -71,38 +38,19 @@ class OrderAdmin(
     own_verbs = frozenset({"resubmit"})
     live_template = "admin/orders/order/live.html"
     list_display = (
-        "number",
-        "customer",
-        "total",
-        "state",
-        "current_step",
-        "failures",
-        "complete_by",
-        "why",
-        "age",
+        *("number", "customer", "total", "state"),
+        *("current_step", "failures", "complete_by", "why", "age"),
     )
     list_display_links = ("number", "customer")
     never_asked = (*PRIVATE, "body_hash")
     # Only columns with an index; by number would be the same as by age.
     sortable_by = ("total", "age")
     list_filter = (
-        filters.NeedsSomeoneFilter,
-        filters.StateFilter,
-        filters.CurrentStepFilter,
-        filters.AgentInErrorFilter,
-        filters.FaultFilter,
-        causes.CauseFilter,
-        IncidentFilter,
-        wait_filters.PausedFilter,
-        wait_filters.AtAgentFilter,
-        wait_filters.WithAgentFilter,
-        wait_filters.SinceFilter,
-        job_filter.JobFilter,
-        MoneyFilter,
+        *PROCESS_FILTERS,
+        amount_filter("total"),
         "source",
         "created_at",
     )
-    show_facets = ShowFacets.ALWAYS
     search_fields = ("number",)
     search_help_text = _(
         "Number, whole name or e-mail (their beginnings with the right to show personal data), "
@@ -124,24 +72,15 @@ class OrderAdmin(
     )
     bulk_permissions = {"resubmit": resubmitting.PERMISSION}
 
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
+    def views(self) -> list[View]:
         return [
-            path(
-                "<int:number>/resubmit/",
-                wrap(resubmitting.resubmit_one),
-                name="orders_order_resubmit",
-            ),
-            path("needs/", wrap(needs.show), name="orders_order_needs"),
-            *super().get_urls(),
+            ("resubmit", "<int:number>/resubmit/", resubmitting.resubmit_one),
+            ("needs", "needs/", needs.show),
+            *super().views(),
         ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
-        queryset = super().get_queryset(request).select_related("process")
-        return snapshot.with_steps(queryset, "process__")
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        return StandingChangeList
+        return super().get_queryset(request).select_related("process")
 
     def found_by(self, request: HttpRequest, term: str) -> Q:
         return search.condition(term, by_beginning=showing.may(request))
@@ -190,21 +129,14 @@ class OrderAdmin(
     def bulk_facts(self, rows: list[Order]) -> list[tuple[str, str]]:
         return [(gettext("Worth"), str(sum(row.total for row in rows)))]
 
-    @admin.display(description=_("customer"))
-    def customer(self, row: Order) -> str:
-        # Lists stay masked: a name is shown for one order at a time, which is journalled.
-        return masking.masked(row.customer_name)
-
-    @admin.display(description=_("state"), ordering="process__state")
-    def state(self, row: Order) -> SafeString:
-        return columns.state_of(row)
-
-    @admin.display(description=_("age"), ordering="-process_id")
-    def age(self, row: Order) -> SafeString:
-        """Return the order's age and source."""
-        return format_html(
-            '{} <span class="sas-agent">{}</span>', columns.age_of(row), row.get_source_display()
-        )
+    # Lists stay masked: a name is shown for one order at a time, which is journalled.
+    customer = column(_("customer"), lambda row: masking.masked(row.customer_name))
+    state = column(_("state"), columns.state_of, "process__state")
+    age = column(
+        _("age"),
+        lambda row: badges.beside(columns.age_of(row), row.get_source_display()),
+        "-process_id",
+    )
 
 
 subjects.register_list("admin:orders_order_changelist", "orders.view_order", _("orders"))

@@ -11,7 +11,7 @@ from django.utils import timezone
 from orders.models import Order
 from tests.admin.conftest import order_in_error, order_with
 from workers.desk.admin import search
-from workers.desk.admin.wait_filters import OUT_OF_ORDER, first_id
+from workers.desk.admin.filters import OUT_OF_ORDER, first_id
 from workers.models import Process, Step
 from workers.supervisor import beat_schedule
 

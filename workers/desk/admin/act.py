@@ -17,18 +17,30 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.admin import ReadOnlyAdmin
 from workers.desk.admin import act_filters, act_lines, badges, csv_lists, search, subjects
 from workers.desk.admin.csv_lists import CsvListAdmin
-from workers.desk.admin.lists import BoundedChangeList, LiveListAdmin
+from workers.desk.admin.lists import LiveListAdmin, column
 from workers.models import Act
 from workers.states import PEOPLE
 
 
-class ActChangeList(BoundedChangeList):
-    """A change list that puts its rows into words, and masks them."""
+def _what(row: Any) -> SafeString | str:
+    event = str(row.line.event)
+    return badges.beside(event, row.line.step) if row.line.step else event
 
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        self.result_list = list(self.result_list)
-        act_lines.put_into_words(self.result_list, request.user)
+
+def _about(row: Any) -> SafeString | str:
+    text = row.about_text or badges.NOTHING
+    if row.about_url:
+        text = badges.link(row.about_url, row.about_text)
+    if row.job is None:
+        return text
+    url = reverse("admin:desk_bulkjob_change", args=[row.job])
+    label = _("job %(n)d") % {"n": row.job}
+    return format_html('{} <a class="sas-agent" href="{}">{}</a>', text, url, label)
+
+
+def _detail(row: Act) -> SafeString:
+    text = json.dumps(row.detail, ensure_ascii=False, indent=1, default=str, sort_keys=True)
+    return format_html('<pre tabindex="0">{}</pre>', text)
 
 
 @admin.register(Act)
@@ -77,8 +89,8 @@ class ActAdmin(ReadOnlyAdmin, CsvListAdmin, LiveListAdmin):
             by_name | Q(process__in=process_ids) if process_ids else by_name
         ), False
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ActChangeList]:
-        return ActChangeList
+    def prepare(self, request: HttpRequest, rows: list[Any]) -> None:
+        act_lines.put_into_words(rows, request.user)
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
@@ -105,36 +117,9 @@ class ActAdmin(ReadOnlyAdmin, CsvListAdmin, LiveListAdmin):
                 json.dumps(row.detail, ensure_ascii=False, default=str, sort_keys=True),
             )
 
-    @admin.display(description=lazy("when"))
-    def when(self, row: Act) -> SafeString | str:
-        return badges.instant(row.at)
-
-    @admin.display(description=lazy("who"))
-    def who(self, row: Act) -> str:
-        return row.actor.removeprefix(PEOPLE)
-
-    @admin.display(description=lazy("what"))
-    def what(self, row: Any) -> SafeString | str:
-        if not row.line.step:
-            return str(row.line.event)
-        return format_html('{} <span class="sas-agent">{}</span>', row.line.event, row.line.step)
-
-    @admin.display(description=lazy("to what"))
-    def about(self, row: Any) -> SafeString | str:
-        text: SafeString | str = row.about_text or badges.NOTHING
-        if row.about_url:
-            text = format_html('<a href="{}">{}</a>', row.about_url, row.about_text)
-        if row.job is None:
-            return text
-        url = reverse("admin:desk_bulkjob_change", args=[row.job])
-        label = _("job %(n)d") % {"n": row.job}
-        return format_html('{} <a class="sas-agent" href="{}">{}</a>', text, url, label)
-
-    @admin.display(description=lazy("why"))
-    def why(self, row: Any) -> SafeString | str:
-        return format_html('<span class="sas-message">{}</span>', row.line.gist or badges.NOTHING)
-
-    @admin.display(description=lazy("details"))
-    def detail_text(self, row: Act) -> SafeString:
-        text = json.dumps(row.detail, ensure_ascii=False, indent=1, default=str, sort_keys=True)
-        return format_html('<pre tabindex="0">{}</pre>', text)
+    when = column(lazy("when"), lambda row: badges.instant(row.at))
+    who = column(lazy("who"), lambda row: row.actor.removeprefix(PEOPLE))
+    what = column(lazy("what"), _what)
+    about = column(lazy("to what"), _about)
+    why = column(lazy("why"), lambda row: badges.message(row.line.gist or badges.NOTHING))
+    detail_text = column(lazy("details"), _detail)

@@ -9,7 +9,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.desk.admin import lists, wording
+from workers.desk.admin import wording
+from workers.desk.admin.list_filter import by_column, chosen, list_filter, names, row_id
 from workers.desk.models import BulkItem, BulkJob
 from workers.models import Act
 from workers.states import PEOPLE
@@ -29,42 +30,25 @@ FOLLOWING_OF_PROCESS = frozenset({"processed"})
 LAST_CHUNK = timedelta(minutes=1)
 
 
-def _recent_values(request: HttpRequest, column: str) -> list[str]:
-    """Return the values of a column in the newest rows; none for a poll, which shows no filters."""
-    if lists.is_poll(request):
-        return []
+def _recent_values(request: HttpRequest, column: str) -> set[str]:
+    """Return the values of a column in the newest rows."""
     if "sas_acts" not in request.__dict__:
         newest = Act.objects.order_by("-at", "-id")
         request.__dict__["sas_acts"] = list(newest.values("actor", "event")[:SAMPLED])
-    return sorted({row[column] for row in request.__dict__["sas_acts"]})
+    return {row[column] for row in request.__dict__["sas_acts"]}
 
 
-class PersonFilter(admin.SimpleListFilter):
-    title = lazy("person")
-    parameter_name = "by"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        names = {name.removeprefix(PEOPLE) for name in _recent_values(request, "actor")}
-        # The chosen name stays a choice, even if no recent row has it.
-        chosen = self.value()
-        return [(name, name) for name in sorted(names | ({chosen} if chosen else set()))]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Act]) -> QuerySet[Act]:
-        return queryset.filter(actor=f"{PEOPLE}{self.value()}") if self.value() else queryset
+def _people(request: HttpRequest) -> set[str]:
+    return {name.removeprefix(PEOPLE) for name in _recent_values(request, "actor")}
 
 
-class VerbFilter(admin.SimpleListFilter):
-    title = lazy("what was done")
-    parameter_name = "verb"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        names = {name for name in _recent_values(request, "event") if name not in FOLLOWING}
-        chosen = self.value()
-        events = names | ({chosen} if chosen else set())
-        return [(name, _words(name)) for name in sorted(events)]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Act]) -> QuerySet[Act]:
-        return queryset.filter(event=self.value()) if self.value() else queryset
+PersonFilter = list_filter(
+    "by",
+    lazy("person"),
+    names(_people),
+    lambda _filter, rows, value: rows.filter(actor=f"{PEOPLE}{value}"),
+    is_strict=False,
+)
 
 
 def _words(name: str) -> str:
@@ -72,23 +56,28 @@ def _words(name: str) -> str:
     return wording.act(name, of_step=is_step_event)
 
 
-class JobFilter(admin.SimpleListFilter):
-    """What one job did, and what was done to it; shown when the job's page linked here."""
+VerbFilter = list_filter(
+    "verb",
+    lazy("what was done"),
+    names(lambda request: _recent_values(request, "event") - FOLLOWING, _words),
+    by_column("event"),
+    is_strict=False,
+)
 
-    title = lazy("job")
-    parameter_name = "job"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        chosen = self.value()
-        return [(chosen, _("job %(n)s") % {"n": chosen})] if chosen else []
+def _keep_job(_filter: Any, rows: QuerySet[Act], value: str) -> QuerySet[Act]:
+    job = BulkJob.objects.filter(pk=row_id(value) or 0).first()
+    return rows.none() if job is None else of_job(rows, job)
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Act]) -> QuerySet[Act]:
-        chosen = self.value()
-        if not chosen:
-            return queryset
-        is_number = chosen.isascii() and chosen.isdigit() and len(chosen) < 19
-        job = BulkJob.objects.filter(pk=int(chosen)).first() if is_number else None
-        return queryset.none() if job is None else of_job(queryset, job)
+
+#: What one job did, and what was done to it; shown when the job's page linked here.
+JobFilter = list_filter(
+    "job",
+    lazy("job"),
+    chosen(lambda value: _("job %(n)s") % {"n": value}),
+    _keep_job,
+    is_strict=False,
+)
 
 
 def of_job(rows: QuerySet[Act], job: BulkJob) -> QuerySet[Act]:

@@ -7,7 +7,7 @@ from django.contrib.admin import ShowFacets
 from django.db.models import F, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.http import HttpRequest
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -15,50 +15,72 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import ReadOnlyAdmin
 from workers.desk.admin import alert_views, badges, masking, search, showing, subjects
-from workers.desk.admin.lists import BoundedChangeList, ConditionFilter, LiveListAdmin
+from workers.desk.admin.alert_views import ACKNOWLEDGE
+from workers.desk.admin.list_filter import Choice, list_filter
+from workers.desk.admin.lists import LiveListAdmin, View, column, set_now
 from workers.desk.admin.row_page import RowPageAdmin
 from workers.desk.texts import alert_texts
 from workers.models import Alert
 from workers.store.db import dialect
 
+_IS_OVER = Q(resolved_at__isnull=False, resolved_at=F("acknowledged_at"))
 
-class AlertChangeList(BoundedChangeList):
-    """A change list that adds to its rows the time, a URL, and whether the user may act."""
+OpenFilter = list_filter(
+    "is",
+    lazy("open or closed"),
+    (
+        Choice("open", lazy("Open"), Q(acknowledged_at=None)),
+        Choice("acknowledged", lazy("Acknowledged"), Q(acknowledged_at__isnull=False) & ~_IS_OVER),
+        Choice("ended", lazy("Ended by itself"), _IS_OVER),
+    ),
+)
+StillSoFilter = list_filter(
+    "still",
+    lazy("still so"),
+    (
+        Choice("yes", lazy("Still so"), Q(resolved_at__isnull=True)),
+        Choice("no", lazy("Over"), Q(resolved_at__isnull=False)),
+    ),
+)
 
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        now = dialect.read_clock()
-        self.result_list = list(self.result_list)
-        masking.conceal_alerts(self.result_list)
-        urls = subjects.pages(row.process_id for row in self.result_list if row.process_id)
-        for row in self.result_list:
-            row.now = now
-            row.subject_url = urls.get(row.process_id) or process_url(row)
-            row.may_acknowledge = alert_views.may(request) and row.acknowledged_at is None
+
+def _still_so(row: Alert) -> SafeString:
+    text: SafeString | str = _("yes")
+    if row.resolved_at is not None:
+        text = format_html("{} {}", _("no, over since"), badges.instant(row.resolved_at))
+    return format_html('<span class="sas-label">{}: </span>{}', _("still so"), text)
 
 
-class OpenFilter(ConditionFilter):
-    title = lazy("open or closed")
-    parameter_name = "is"
-    _is_over = Q(resolved_at__isnull=False, resolved_at=F("acknowledged_at"))
-    choices_of = (
-        ("open", lazy("Open"), Q(acknowledged_at=None)),
-        ("acknowledged", lazy("Acknowledged"), Q(acknowledged_at__isnull=False) & ~_is_over),
-        ("ended", lazy("Ended by itself"), _is_over),
+def _about(row: Any) -> SafeString:
+    return badges.link(row.subject_url, row.process.subject) if row.process else badges.NOTHING
+
+
+def _repeated(row: Any) -> SafeString | str:
+    if row.times == 1:
+        return _("once")
+    last = format_html("{} {}", _("last"), badges.age(row.last_raised_at, row.now))
+    return badges.beside(_("%(n)d times") % {"n": row.times}, last)
+
+
+def _acknowledge(row: Any) -> SafeString:
+    if row.acknowledged_at is not None and not row.has_ended_by_itself:
+        user = row.acknowledged_by or _("somebody")
+        return format_html("{} {}", user, badges.instant(row.acknowledged_at))
+    if not row.may_acknowledge:
+        return badges.NOTHING
+    return badges.button(
+        ACKNOWLEDGE.address_of(row.pk),
+        _("Acknowledge"),
+        _("Acknowledge: %(message)s") % {"message": row.message},
     )
 
 
-class StillSoFilter(admin.SimpleListFilter):
-    title = lazy("still so")
-    parameter_name = "still"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("yes", lazy("Still so")), ("no", lazy("Over"))]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Alert]) -> QuerySet[Alert]:
-        if self.value() in ("yes", "no"):
-            return queryset.filter(resolved_at__isnull=self.value() == "yes")
-        return queryset
+def standing_mark(row: Alert) -> SafeString:
+    """Return whether an alert is open, and if not, how it was closed."""
+    if row.acknowledged_at is None:
+        return badges.label(_("open"), "alert", "alert")
+    text = _("ended by itself") if row.has_ended_by_itself else _("acknowledged")
+    return badges.label(text, "processed", "processed")
 
 
 @admin.register(Alert)
@@ -82,22 +104,11 @@ class AlertAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     )
     ordering = (F("acknowledged_at").desc(nulls_first=True), "-last_raised_at")
     actions = (alert_views.acknowledge_selected,)
+    acts = (ACKNOWLEDGE,)
 
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        return [
-            path(
-                "<int:pk>/acknowledge/",
-                wrap(alert_views.Acknowledge().view()),
-                name="workers_alert_acknowledge",
-            ),
-            path(
-                "acknowledge/",
-                wrap(alert_views.acknowledge_many),
-                name="workers_alert_acknowledge_selected",
-            ),
-            *super().get_urls(),
-        ]
+    def views(self) -> list[View]:
+        many = ("acknowledge_selected", "acknowledge/", alert_views.acknowledge_many)
+        return [*super().views(), many]
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
         # Masked text could be guessed letter by letter, by what a part of it finds.
@@ -114,11 +125,16 @@ class AlertAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
             rows |= queryset.filter(process__in=search.newest(term))
         return rows, may_repeat
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[AlertChangeList]:
-        return AlertChangeList
-
     def has_acknowledge_permission(self, request: HttpRequest) -> bool:
-        return alert_views.may(request)
+        return ACKNOWLEDGE.may(request)
+
+    def prepare(self, request: HttpRequest, rows: list[Any]) -> None:
+        set_now(rows)
+        masking.conceal_alerts(rows)
+        urls = subjects.pages(row.process_id for row in rows if row.process_id)
+        for row in rows:
+            row.subject_url = urls.get(row.process_id) or process_url(row)
+            row.may_acknowledge = ACKNOWLEDGE.may(request) and row.acknowledged_at is None
 
     def row_context(self, request: HttpRequest, row: Alert) -> dict[str, Any]:
         now = dialect.read_clock()
@@ -131,69 +147,16 @@ class AlertAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
             "server_now": now.isoformat(),
             "subject_url": subjects.pages([row.process_id or 0]).get(row.process_id or 0)
             or process_url(row),
-            "may_acknowledge": alert_views.may(request),
+            "may_acknowledge": ACKNOWLEDGE.may(request),
         }
 
-    @admin.display(description=lazy("state"), ordering=F("acknowledged_at").desc(nulls_first=True))
-    def standing(self, row: Alert) -> SafeString:
-        return standing_mark(row)
-
-    @admin.display(description=lazy("still so"), ordering="resolved_at")
-    def still_so(self, row: Any) -> SafeString | str:
-        text: SafeString | str = _("yes")
-        if row.resolved_at is not None:
-            text = format_html("{} {}", _("no, over since"), badges.instant(row.resolved_at))
-        return format_html('<span class="sas-label">{}: </span>{}', _("still so"), text)
-
-    @admin.display(description=lazy("message"))
-    def text(self, row: Alert) -> SafeString:
-        return format_html('<span class="sas-message">{}</span>', row.message)
-
-    @admin.display(description=lazy("about"))
-    def about(self, row: Any) -> SafeString | str:
-        if row.process is None:
-            return badges.NOTHING
-        return format_html('<a href="{}">{}</a>', row.subject_url, row.process.subject)
-
-    @admin.display(description=lazy("raised"), ordering="raised_at")
-    def raised(self, row: Any) -> SafeString | str:
-        return badges.age(row.raised_at, row.now)
-
-    @admin.display(description=lazy("times"), ordering="times")
-    def repeated(self, row: Any) -> SafeString | str:
-        if row.times == 1:
-            return _("once")
-        return format_html(
-            '{} <span class="sas-agent">{} {}</span>',
-            _("%(n)d times") % {"n": row.times},
-            _("last"),
-            badges.age(row.last_raised_at, row.now),
-        )
-
-    @admin.display(description=lazy("acknowledge"))
-    def acknowledge(self, row: Any) -> SafeString | str:
-        if row.has_ended_by_itself:
-            return badges.NOTHING
-        if row.acknowledged_at is not None:
-            user = row.acknowledged_by or _("somebody")
-            return format_html("{} {}", user, badges.instant(row.acknowledged_at))
-        if not row.may_acknowledge:
-            return badges.NOTHING
-        # A button of the list's own form, which sends its CSRF token.
-        return format_html(
-            '<button type="submit" class="sas-button" formaction="{}" aria-label="{}">{}</button>',
-            reverse("admin:workers_alert_acknowledge", args=[row.pk]),
-            _("Acknowledge: %(message)s") % {"message": row.message},
-            _("Acknowledge"),
-        )
-
-
-def standing_mark(row: Alert) -> SafeString:
-    """Return whether an alert is open, and if not, how it was closed."""
-    if row.acknowledged_at is None:
-        return badges.label(_("open"), "alert", "alert")
-    text = _("ended by itself") if row.has_ended_by_itself else _("acknowledged")
-    return badges.label(text, "processed", "processed")
+    standing = column(lazy("state"), standing_mark, F("acknowledged_at").desc(nulls_first=True))
+    still_so = column(lazy("still so"), _still_so, "resolved_at")
+    text = column(lazy("message"), lambda row: badges.message(row.message))
+    about = column(lazy("about"), _about)
+    raised = column(lazy("raised"), lambda row: badges.age(row.raised_at, row.now), "raised_at")
+    repeated = column(lazy("times"), _repeated, "times")
+    acknowledge = column(lazy("acknowledge"), _acknowledge)
 
 
 def process_url(row: Alert) -> str | None:

@@ -49,14 +49,10 @@ class SelectedForm(CommentForm):
         return [int(part) for part in ids]
 
 
-def may(request: HttpRequest) -> bool:
-    user: Any = request.user
-    return bool(user.has_perm(PERMISSION))
-
-
 class Acknowledge(RowAct):
     """Acknowledge one alert, then show the page with the button again."""
 
+    name = "acknowledge"
     model = Alert
     permission = PERMISSION
     form = CommentForm
@@ -79,6 +75,9 @@ class Acknowledge(RowAct):
         if url_has_allowed_host_and_scheme(came_from, {request.get_host()}, request.is_secure()):
             return came_from
         return "admin:workers_alert_changelist"
+
+
+ACKNOWLEDGE = Acknowledge()
 
 
 @admin.action(description=lazy("Acknowledge selected alerts"), permissions=["acknowledge"])
@@ -112,7 +111,7 @@ def acknowledge_many(request: HttpRequest) -> HttpResponse:
 
 
 def _user_id(request: HttpRequest) -> int:
-    if not may(request) or request.user.pk is None:
+    if not ACKNOWLEDGE.may(request) or request.user.pk is None:
         raise PermissionDenied
     return int(request.user.pk)
 

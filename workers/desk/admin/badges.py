@@ -37,6 +37,40 @@ def labelled(name: str, value: Any) -> SafeString:
     return format_html('<span class="sas-label">{} </span>{}', name, value)
 
 
+def message(text: Any) -> SafeString:
+    """Return a text that may be long."""
+    return format_html('<span class="sas-message">{}</span>', text)
+
+
+def beside(first: Any, second: Any) -> SafeString:
+    """Return two values, the second one smaller."""
+    return format_html('{} <span class="sas-agent">{}</span>', first, second)
+
+
+def link(url: str, text: Any) -> SafeString:
+    return format_html('<a href="{}">{}</a>', url, text)
+
+
+def button(url: str, text: Any, title: Any) -> SafeString:
+    """Return a button of the list's own form, which sends its CSRF token."""
+    return format_html(
+        '<button type="submit" class="sas-button" formaction="{}" aria-label="{}">{}</button>',
+        url,
+        title,
+        text,
+    )
+
+
+def page_button(url: str, text: Any, about: Any) -> SafeString:
+    """Return a link to the page of an act; ``about`` tells it from those of other rows."""
+    return format_html(
+        '<a class="sas-button" href="{}">{}<span class="visually-hidden"> {}</span></a>',
+        url,
+        text,
+        about,
+    )
+
+
 def coded(text: str) -> SafeString:
     """Return a text with its backticked parts as code."""
     # Every second part stands between two backticks; an unpaired one stays as it is.

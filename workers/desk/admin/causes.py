@@ -19,7 +19,8 @@ from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_safe
 
 from workers.desk.admin import changes, masking, wording
-from workers.desk.admin.filters import ProcessFilter, among, in_error, with_step
+from workers.desk.admin.filters import among, in_error, with_step
+from workers.desk.admin.list_filter import list_filter
 from workers.desk.admin.lists import live_page
 from workers.desk.rules.incidents import general
 from workers.models import Process, Step
@@ -104,28 +105,26 @@ def members(cause: Cause) -> QuerySet[Any]:
     return _faults(Step.objects.filter(process__state="error")).filter(own & fault)
 
 
-class CauseFilter(ProcessFilter):
-    """Processes in error for one cause; shown when the causes page linked here."""
+def _offer(asked: Any) -> list[tuple[str, str]]:
+    digest = asked.value()
+    asked.cause = cause_of(digest) if digest else None
+    if digest is None:
+        return []
+    if asked.cause is None:
+        return [(digest, _("one that nothing has any more"))]
+    key = asked.cause.key
+    _conceal([asked.cause])
+    message = general(asked.cause.message, key.code) or key.code
+    return [(digest, f"{key.step}, {wording.fault_kind(key.kind)}: {message}")]
 
-    title = lazy("cause")
-    parameter_name = "cause"
-    asks_first = True
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        chosen = self.value()
-        self.cause = cause_of(chosen) if chosen else None
-        if chosen is None:
-            return []
-        if self.cause is None:
-            return [(chosen, _("one that nothing has any more"))]
-        key = self.cause.key
-        _conceal([self.cause])
-        message = general(self.cause.message, key.code) or key.code
-        return [(chosen, f"{key.step}, {wording.fault_kind(key.kind)}: {message}")]
+def _keep(asked: Any, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+    steps = members(asked.cause) if asked.cause else Step.objects.none()
+    return with_step(rows, asked.path, steps)
 
-    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        steps = members(self.cause) if self.cause else Step.objects.none()
-        return with_step(rows, self.path, steps)
+
+#: Processes in error for one cause; shown when the causes page linked here.
+CauseFilter = list_filter("cause", lazy("cause"), _offer, _keep, asks_first=True)
 
 
 def _fault_counts() -> QuerySet[Any, dict[str, Any]]:

@@ -1,12 +1,10 @@
-"""List columns about a process, for any list of rows that each have one."""
+"""What columns about a process show, of rows with the ``standing`` that their list reads."""
 
 from typing import Any
 
-from django.contrib import admin
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
 
 from workers.desk.admin import badges
@@ -14,69 +12,51 @@ from workers.desk.admin.snapshot import ProcessSnapshot
 from workers.states import StepState
 
 
-class ProcessColumns:
-    """Columns that read ``row.standing``, which the change list sets."""
+def current_step(row: Any) -> SafeString:
+    current = _standing(row).current
+    if current is None:
+        return badges.NOTHING
+    # If step and process are in the same state, showing it once is enough.
+    is_same = current.state == _standing(row).process.state
+    state = "" if is_same else badges.state(current.state)
+    return format_html("{}{}", badges.beside(current.name, current.agent), state)
 
-    @admin.display(description=lazy("current step"))
-    def current_step(self, row: Any) -> SafeString | str:
-        current = _standing(row).current
-        if current is None:
-            return badges.NOTHING
-        # If step and process are in the same state, showing it once is enough.
-        is_same = current.state == _standing(row).process.state
-        return format_html(
-            '{} <span class="sas-agent">{}</span>{}',
-            current.name,
-            current.agent,
-            "" if is_same else badges.state(current.state),
-        )
 
-    @admin.display(description=lazy("failures"))
-    def failures(self, row: Any) -> SafeString | str:
-        current = _standing(row).current
-        if current is None:
-            return badges.NOTHING
-        text = _("%(n)d of %(max)d") % {
-            "n": current.failure_count,
-            "max": current.failure_threshold,
-        }
-        attempt = _("attempt %(n)d") % {"n": current.attempt} if current.attempt else ""
-        return format_html(
-            '<span class="sas-label">{} </span>{} <span class="sas-agent">{}</span>',
-            _("failures"),
-            text,
-            attempt,
-        )
+def failures(row: Any) -> SafeString:
+    current = _standing(row).current
+    if current is None:
+        return badges.NOTHING
+    text = _("%(n)d of %(max)d") % {"n": current.failure_count, "max": current.failure_threshold}
+    attempt = _("attempt %(n)d") % {"n": current.attempt} if current.attempt else ""
+    return badges.labelled(_("failures"), badges.beside(text, attempt))
 
-    @admin.display(description=lazy("complete by"))
-    def complete_by(self, row: Any) -> SafeString | str:
-        """Return when the current attempt must be over, and the worker that has it."""
-        standing = _standing(row)
-        current = standing.current
-        if current is None:
-            return badges.NOTHING
-        if current.state == StepState.PENDING and current.retry_seconds is not None:
-            return badges.countdown(current.not_before, standing.now, _("again in %s"), _("due"))
-        until = badges.countdown(current.complete_by, standing.now, is_alarm=True)
-        if not current.locked_by:
-            return until
-        # A claim that an earlier release sent has no deadline before its start.
-        deadline = until if current.complete_by else ""
-        worker = badges.worker(current.locked_by)
-        return format_html('{} <span class="sas-agent">{}</span>', deadline, worker)
 
-    @admin.display(description=lazy("why"))
-    def why(self, row: Any) -> SafeString | str:
-        """Return what the current step waits for, and the last fault unless that contains it."""
-        standing = _standing(row)
-        explanation = standing.current.explanation if standing.current else ""
-        message = (standing.fault or {}).get("message")
-        fault: SafeString | str = ""
-        if standing.fault and not (message and message in explanation):
-            fault = badges.short_fault(standing.fault)
-        if not explanation:
-            return fault or badges.NOTHING
-        return format_html('<span class="sas-why">{}</span> {}', explanation, fault)
+def complete_by(row: Any) -> SafeString | str:
+    """Return when the current attempt must be over, and the worker that has it."""
+    standing = _standing(row)
+    current = standing.current
+    if current is None:
+        return badges.NOTHING
+    if current.state == StepState.PENDING and current.retry_seconds is not None:
+        return badges.countdown(current.not_before, standing.now, _("again in %s"), _("due"))
+    until = badges.countdown(current.complete_by, standing.now, is_alarm=True)
+    if not current.locked_by:
+        return until
+    # A claim that an earlier release sent has no deadline before its start.
+    return badges.beside(until if current.complete_by else "", badges.worker(current.locked_by))
+
+
+def why(row: Any) -> SafeString | str:
+    """Return what the current step waits for, and the last fault unless that contains it."""
+    standing = _standing(row)
+    explanation = standing.current.explanation if standing.current else ""
+    message = (standing.fault or {}).get("message")
+    fault: SafeString | str = ""
+    if standing.fault and not (message and message in explanation):
+        fault = badges.short_fault(standing.fault)
+    if not explanation:
+        return fault or badges.NOTHING
+    return format_html('<span class="sas-why">{}</span> {}', explanation, fault)
 
 
 def state_of(row: Any) -> SafeString:

@@ -11,12 +11,11 @@ from django.contrib.admin.views.main import ERROR_FLAG, SEARCH_VAR
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from workers.desk.admin import csv_files, lists, masking, showing, snapshot
-from workers.desk.admin.lists import AskableListAdmin
+from workers.desk.admin.lists import AskableListAdmin, View
 from workers.desk.admin.masking import STARS, UNMASKED
 from workers.models import Process
 from workers.ops import wait_facts
@@ -37,18 +36,16 @@ class CsvListAdmin(AskableListAdmin):
         """Return a line for each row; rows were read as for a page of the list."""
         raise NotImplementedError
 
-    def get_urls(self) -> list[URLPattern]:
+    def views(self) -> list[View]:
         view = require_http_methods(["GET", "POST"])(self._csv_view)
-        name = f"{self.opts.app_label}_{self.opts.model_name}_csv"
-        return [path("csv/", self.admin_site.admin_view(view), name=name), *super().get_urls()]
+        return [("csv", "csv/", view), *super().views()]
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         query = request.GET.urlencode()
-        url = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_csv")
         context = {
-            "csv_url": url + (f"?{query}" if query else ""),
+            "csv_url": self.url_of("csv") + (f"?{query}" if query else ""),
             "may_export_personal": showing.may(request),
             **(extra_context or {}),
         }
@@ -58,18 +55,18 @@ class CsvListAdmin(AskableListAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         is_personal = csv_files.is_personal(request)
-        list_name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
+        list_url = self.url_of("changelist")
         if not lists.asks_what_can_be_asked(request):
-            return redirect(f"{reverse(list_name)}?{ERROR_FLAG}=1")
+            return redirect(f"{list_url}?{ERROR_FLAG}=1")
         try:
             rows = self.get_changelist_instance(request).queryset
         except (IncorrectLookupParameters, OverflowError):
-            return redirect(f"{reverse(list_name)}?{ERROR_FLAG}=1")
+            return redirect(f"{list_url}?{ERROR_FLAG}=1")
         keys = list(rows.values_list("pk", flat=True)[: csv_files.LONGEST + 1])
         if len(keys) > csv_files.LONGEST:
             text = _("A file has %(n)s rows at most. Narrow the list, by time for one.")
             messages.error(request, text % {"n": f"{csv_files.LONGEST:,}"})
-            return lists.back_to(request, list_name)
+            return lists.back_to(request, list_url)
         name = str(self.opts.verbose_name_plural).replace(" ", "-")
         return csv_files.answer(
             request,

@@ -1,13 +1,9 @@
-"""List filters about a process, for any list of rows that each have one.
+"""List filters about a process, for any list of rows that each have one."""
 
-The list's admin has in ``process_path`` the path from a row to its process: ``process__``, or
-nothing if the rows are processes.
-"""
-
-from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from typing import Any
 
-from django.contrib import admin
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import (
     BooleanField,
@@ -15,7 +11,8 @@ from django.db.models import (
     Exists,
     F,
     Func,
-    Model,
+    Max,
+    Min,
     OuterRef,
     Q,
     QuerySet,
@@ -25,11 +22,26 @@ from django.db.models import (
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 from django.http import HttpRequest
-from django.utils.translation import gettext_lazy as _
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 
 from workers.definitions import registry
-from workers.desk.admin import lists, wording
-from workers.models import Alert, Journal, LiveStep, Process, Step
+from workers.desk.admin import wording
+from workers.desk.admin.list_filter import (
+    ListFilter,
+    by_column,
+    chosen,
+    list_filter,
+    names,
+    row_id,
+)
+from workers.desk.models import BulkItem
+from workers.desk.operate import job_results
+from workers.desk.operate.job_results import Result
+from workers.desk.rules.list_query import amounts, period
+from workers.desk.texts import alert_texts
+from workers.models import Alert, Incident, Journal, LiveStep, Process, Step
 from workers.states import (
     LIVE_STEP_STATES,
     OPEN_PROCESS_STATES,
@@ -38,72 +50,11 @@ from workers.states import (
 )
 from workers.store.db import dialect
 
+#: How much later than the time of its submission the id of a process may be given.
+OUT_OF_ORDER = timedelta(minutes=1)
+STILL_SO = Q(resolved_at=None)
 #: Newest live steps that supply the choices of a filter.
 SAMPLED = 1000
-
-
-class ProcessFilter(admin.SimpleListFilter):
-    """A filter by its value and the path to the process."""
-
-    #: Whether it queries the database before it narrows anything: views with it are not counted.
-    asks_first = False
-
-    def __init__(
-        self,
-        request: HttpRequest,
-        params: dict[str, list[str]],
-        model: type[Model],
-        model_admin: Any,
-    ) -> None:
-        self.path: str = model_admin.process_path
-        super().__init__(request, params, model, model_admin)
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        value = self.value()
-        if value is None:
-            return queryset
-        if value not in dict(self.lookup_choices):
-            return queryset.none()
-        return self.narrow(queryset, value)
-
-    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        raise NotImplementedError
-
-    def name_choices(
-        self, request: HttpRequest, names: Callable[[], Iterable[str]]
-    ) -> list[tuple[str, str]]:
-        """Return names as choices, including the chosen one even if no row has it now.
-
-        Otherwise the filter would vanish, and the list would show everything, as soon as its last
-        row moves on.
-        """
-        # Facets make every filter anew for every filter: read the names once.
-        cache: dict[str, set[str]] = request.__dict__.setdefault("sas_filter_names", {})
-        key = str(self.parameter_name)
-        if key not in cache:
-            # A poll shows no filters.
-            cache[key] = set() if lists.is_poll(request) else set(names())
-        chosen = self.value()
-        return [(name, name) for name in sorted(cache[key] | ({chosen} if chosen else set()))]
-
-
-class NeedsSomeoneFilter(ProcessFilter):
-    title = _("need")
-    parameter_name = "needs"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [
-            ("someone", _("Someone is needed")),
-            ("error", _("In error")),
-            ("alert", _("Open alert")),
-            ("expired", _("Expired more than once")),
-        ]
-
-    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        kinds = {"error": in_error, "alert": _with_open_alert, "expired": _expired_again}
-        queries = [kinds[value]()] if value in kinds else [kind() for kind in kinds.values()]
-        # Each query uses its own partial index; one condition for all would read every process.
-        return among(rows, self.path, queries[0].union(*queries[1:]) if queries[1:] else queries[0])
 
 
 def among(rows: QuerySet[Any], path: str, process_ids: QuerySet[Any]) -> QuerySet[Any]:
@@ -165,67 +116,68 @@ def _expired_again() -> QuerySet[Any]:
     return Process.objects.filter(going_on, pk__in=again).order_by().values("pk")
 
 
-class StateFilter(ProcessFilter):
-    title = _("process state")
-    parameter_name = "state"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [(state, wording.state(state)) for state in ProcessState.values]
-
-    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        return rows.filter(**{f"{self.path}state": value})
+def _keep_needy(asked: ListFilter, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+    kinds = {"error": in_error, "alert": _with_open_alert, "expired": _expired_again}
+    queries = [kinds[value]()] if value in kinds else [kind() for kind in kinds.values()]
+    # Each query uses its own partial index; one condition for all would read every process.
+    return among(rows, asked.path, queries[0].union(*queries[1:]) if queries[1:] else queries[0])
 
 
-class WorkflowFilter(ProcessFilter):
-    title = _("workflow")
-    parameter_name = "workflow"
+NeedsSomeoneFilter = list_filter(
+    "needs",
+    lazy("need"),
+    (
+        ("someone", lazy("Someone is needed")),
+        ("error", lazy("In error")),
+        ("alert", lazy("Open alert")),
+        ("expired", lazy("Expired more than once")),
+    ),
+    _keep_needy,
+)
+StateFilter = list_filter(
+    "state",
+    lazy("process state"),
+    lambda _filter: [(state, wording.state(state)) for state in ProcessState.values],
+    by_column("state"),
+)
+WorkflowFilter = list_filter(
+    "workflow",
+    lazy("workflow"),
+    # The workflows of the code: to get them from the rows would read all rows.
+    names(lambda _request: (workflow.name for workflow in registry.workflows())),
+    by_column("workflow"),
+)
+CurrentStepFilter = list_filter(
+    "step",
+    lazy("current step"),
+    names(lambda request: _choices(request)["step"]),
+    lambda asked, rows, value: with_step(
+        rows, asked.path, Step.objects.filter(name=value, state__in=LIVE_STEP_STATES)
+    ),
+)
+AgentInErrorFilter = list_filter(
+    "agent",
+    lazy("agent in error"),
+    names(lambda request: _choices(request)["agent"]),
+    lambda asked, rows, value: with_step(
+        rows, asked.path, Step.objects.filter(agent=value, state=StepState.ERROR)
+    ),
+)
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        # The workflows of the code: to get them from the rows would read all rows.
-        return self.name_choices(
-            request, lambda: {workflow.name for workflow in registry.workflows()}
-        )
 
-    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        return rows.filter(**{f"{self.path}workflow": value})
+def _keep_faulty(asked: ListFilter, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+    # As JSON, a code that looks like a number would be compared as one.
+    code = Cast(KT("fault__code"), TextField())
+    faulty = Step.objects.filter(state=StepState.ERROR).annotate(code=code)
+    return with_step(rows, asked.path, faulty.filter(code=value))
 
 
-class CurrentStepFilter(ProcessFilter):
-    title = _("current step")
-    parameter_name = "step"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return self.name_choices(request, lambda: _choices(request)["step"])
-
-    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        steps = Step.objects.filter(name=value, state__in=LIVE_STEP_STATES)
-        return with_step(rows, self.path, steps)
-
-
-class AgentInErrorFilter(ProcessFilter):
-    title = _("agent in error")
-    parameter_name = "agent"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return self.name_choices(request, lambda: _choices(request)["agent"])
-
-    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        steps = Step.objects.filter(agent=value, state=StepState.ERROR)
-        return with_step(rows, self.path, steps)
-
-
-class FaultFilter(ProcessFilter):
-    title = _("fault in error")
-    parameter_name = "fault"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return self.name_choices(request, lambda: _choices(request)["fault"])
-
-    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        # As JSON, a code that looks like a number would be compared as one.
-        code = Cast(KT("fault__code"), TextField())
-        faulty = Step.objects.filter(state=StepState.ERROR).annotate(code=code)
-        return with_step(rows, self.path, faulty.filter(code=value))
+FaultFilter = list_filter(
+    "fault",
+    lazy("fault in error"),
+    names(lambda request: _choices(request)["fault"]),
+    _keep_faulty,
+)
 
 
 def _choices(request: HttpRequest) -> dict[str, set[str]]:
@@ -258,3 +210,157 @@ def _choices(request: HttpRequest) -> dict[str, set[str]]:
 def _newest(live: QuerySet[LiveStep]) -> QuerySet[Step]:
     newest = live.order_by("-step_id").values("step_id")[:SAMPLED]
     return Step.objects.filter(pk__in=newest).order_by()
+
+
+def is_paused(path: str = "") -> Q:
+    """Return the condition that a process is paused, as in its index: one that is over is not."""
+    return Q(**{f"{path}paused_at__isnull": False, f"{path}finished_at__isnull": True})
+
+
+PausedFilter = list_filter(
+    "paused",
+    lazy("paused"),
+    (("yes", lazy("Paused")),),
+    lambda asked, rows, value: rows.filter(is_paused(asked.path)),
+)
+
+
+def _at_agent(value: str) -> str:
+    state, _colon, agent = value.partition(":")
+    return f"{agent}, {wording.state(state)}"
+
+
+def _keep_at_agent(asked: ListFilter, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+    state, _colon, agent = value.partition(":")
+    if state not in LIVE_STEP_STATES:
+        return rows.none()
+    # A step that waits for an answer holds no room, and is not the agent's work.
+    steps = Step.objects.filter(agent=agent, state=state, deferral__isnull=True)
+    return with_step(rows, asked.path, steps)
+
+
+#: Processes with a step in one state at one agent, ``STATE:AGENT``: for links from numbers.
+AtAgentFilter = list_filter("at", lazy("at agent"), chosen(_at_agent), _keep_at_agent)
+
+
+def _period(asked: ListFilter) -> list[tuple[str, str]]:
+    # Offered only when the query bar linked here: each fixed choice would cost a count.
+    value = asked.value()
+    return [(value, value)] if value and period(value) is not None else []
+
+
+def _keep_since(asked: ListFilter, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+    span = period(value)
+    assert span is not None
+    at = timezone.now() - span
+    return rows.filter(**{f"{asked.path}id__gte": first_id(at), f"{asked.path}created_at__gte": at})
+
+
+#: Processes submitted in the last ``1h``, ``90m`` or ``7d``: any such period may be asked for.
+#: Found from the first of them on, because ids are given in the order of submission.
+SinceFilter = list_filter("since", lazy("submitted in the last"), _period, _keep_since)
+
+
+def first_id(at: datetime) -> int:
+    """Return a lower bound of the ids of processes submitted from an instant on.
+
+    Halves the ids, with one look at an index each time; ``created_at`` itself has no index.
+    """
+    # Submissions side by side get their ids a little out of order.
+    at -= OUT_OF_ORDER
+    ids = Process.objects.aggregate(first=Min("pk"), last=Max("pk"))
+    low, high = ids["first"] or 0, (ids["last"] or 0) + 1
+    while low < high:
+        middle = (low + high) // 2
+        rows = Process.objects.filter(pk__gte=middle, pk__lt=high).order_by("pk")
+        found = rows.values_list("pk", "created_at").first()
+        if found is None or found[1] >= at:
+            high = middle
+        else:
+            low = found[0] + 1
+    return low
+
+
+def _keep_with_agent(asked: ListFilter, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+    agents = [value]
+    if "*" in value:
+        agents = [agent.name for agent in registry.agents() if fnmatchcase(agent.name, value)]
+    steps = Step.objects.filter(agent__in=agents, state__in=LIVE_STEP_STATES)
+    return with_step(rows, asked.path, steps)
+
+
+#: Processes whose current step is at an agent, or at one that ``payment.*`` matches.
+WithAgentFilter = list_filter("with_agent", lazy("with agent"), chosen(), _keep_with_agent)
+
+
+def _job_label(value: str) -> str:
+    number, _colon, result = value.partition(":")
+    text = _("job %(n)s") % {"n": number}
+    return f"{text}, {Result(result).label}" if result in Result.values else text
+
+
+def of_job(rows: QuerySet[Any], path: str, value: str) -> QuerySet[Any]:
+    """Keep the rows whose process is in ``JOB`` or ``JOB:RESULT``; none for any other text."""
+    number, colon, result = value.partition(":")
+    job_id = row_id(number)
+    if job_id is None or (colon and result not in Result.values):
+        return rows.none()
+    items = BulkItem.objects.filter(job=job_id)
+    if result:
+        items = job_results.of_result(job_id, result)
+    process_ids = items.order_by().values("process")
+    if "candidates" in rows.query.annotations:
+        return rows.filter(**{f"{path}pk__in": process_ids})
+    return among(rows, path, process_ids)
+
+
+#: ``JOB``, or ``JOB:RESULT``.
+JobFilter = list_filter(
+    "job",
+    lazy("job"),
+    chosen(_job_label),
+    lambda asked, rows, value: of_job(rows, asked.path, value),
+)
+
+
+def _incident_title(value: str) -> str:
+    incident = Incident.objects.filter(pk=row_id(value) or 0).first()
+    if incident is None:
+        return _("one that is not there any more")
+    return alert_texts.title(incident.code, incident.params)
+
+
+def _keep_members(asked: ListFilter, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+    """Keep members whose cause persists; of a resolved incident, all members that it had."""
+    incident_id = row_id(value)
+    if incident_id is None:
+        return rows.none()
+    return members(rows, asked.path, incident_id, STILL_SO | Q(incident__resolved_at__isnull=False))
+
+
+#: The members of one incident; shown when its page linked here.
+IncidentFilter = list_filter(
+    "incident", lazy("incident"), chosen(_incident_title), _keep_members, asks_first=True
+)
+
+
+def members(
+    rows: QuerySet[Any], path: str, incident_id: int, condition: Q = STILL_SO
+) -> QuerySet[Any]:
+    """Keep the rows whose process has alerts of an incident that meet ``condition``."""
+    alerts = Alert.objects.filter(condition, incident_id=incident_id, process__isnull=False)
+    return among(rows, path, alerts.order_by().values("process"))
+
+
+def amount_filter(column: str) -> type[ListFilter]:
+    """Return a filter by the amount in a column, which needs an index.
+
+    It takes the query bar's ``money``: ``>100``, ``<=99.50`` or ``100..500``.
+    """
+
+    def keep(_filter: Any, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        conditions = {f"{column}__{lookup}": amount for lookup, amount in amounts(value).items()}
+        return rows.filter(**conditions) if conditions else rows.none()
+
+    # Offered only when the query bar linked here.
+    return list_filter("money", lazy("worth"), chosen(), keep)

@@ -6,32 +6,72 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
-from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count
 from django.http import HttpRequest
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from workers.admin import ReadOnlyAdmin
-from workers.desk.admin import badges, flow_views
+from workers.desk.admin import badges
 from workers.desk.admin.filters import not_over
-from workers.desk.admin.lists import LiveListAdmin
+from workers.desk.admin.flow_views import SET
+from workers.desk.admin.lists import LiveListAdmin, column, set_now
 from workers.desk.admin.row_page import RowPageAdmin
 from workers.models import Flow, LiveStep, Step
 from workers.rules.breaker import Breaker
 from workers.states import LIVE_STEP_STATES, BreakerState, StepState
-from workers.store.db import dialect
 from workers.store.flow import holds, last_answers
 
 
-class _CountedChangeList(ChangeList):
-    """A change list that adds to its rows how many steps of their agent are in which state."""
+def _set(row: Any) -> SafeString:
+    if not row.may_set:
+        return badges.NOTHING
+    return badges.page_button(SET.address_of(row.agent), _("Set…"), row.agent)
 
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
+
+def _breaker(row: Any) -> SafeString:
+    held = badges.label(_("held"), "pending", "skipped") if row.is_held else ""
+    mark = format_html("{} {}", breaker_mark(row, row.now), held)
+    if not row.last_answer:
+        return mark
+    return format_html('{} <span class="sas-quiet">{}</span>', mark, row.last_answer)
+
+
+def _rate(row: Flow) -> SafeString:
+    if row.rate_per_second is None:
+        return badges.NOTHING
+    return badges.labelled(gettext("rate"), f"{row.rate_per_second:g}")
+
+
+def _deferred(row: Any) -> SafeString:
+    if row.deferred_window is None:
+        return badges.NOTHING
+    params = {"number": row.outstanding, "most": row.deferred_window}
+    text = gettext("%(number)d of %(most)d") % params
+    return badges.labelled(gettext("answers outstanding"), text)
+
+
+@admin.register(Flow)
+class FlowAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
+    """One row per agent, with its steps in flight, waiting and in error."""
+
+    change_form_template = "admin/workers/flow_page.html"
+    # The model's verbose name cannot be counted.
+    row_name, rows_name = _("agent"), _("agents")
+    list_display = (
+        *("agent", "breaker", "window_", "rate", "deferred"),
+        *("in_flight", "waiting", "in_error", "set_"),
+    )
+    list_display_links = None
+    search_fields = ("agent",)
+    ordering = ("agent",)
+    acts = (SET,)
+
+    def prepare(self, request: HttpRequest, rows: list[Any]) -> None:
+        """Add how many steps of each agent are in which state."""
         # A step that waits for an answer holds no room.
         at_work = LiveStep.objects.exclude(state=StepState.ERROR).filter(is_deferred=False)
         # Like the list the number links to: an undone process keeps the step it was undone for.
@@ -51,102 +91,35 @@ class _CountedChangeList(ChangeList):
             .values_list("agent")
             .annotate(n=Count("pk"))
         )
-        now, active_holds = dialect.read_clock(), holds.current()
-        self.result_list = list(self.result_list)
-        answers = last_answers.of([row.agent for row in self.result_list if row.open_until])
-        for row in self.result_list:
+        set_now(rows)
+        active_holds = holds.current()
+        answers = last_answers.of([row.agent for row in rows if row.open_until])
+        for row in rows:
             row.counts = {state: counts.get((row.agent, state), 0) for state in LIVE_STEP_STATES}
             row.outstanding = outstanding.get(row.agent, 0)
-            row.now = now
             row.last_answer = answers.get(row.agent, "")
             row.is_held = bool({("everything", ""), ("agent", row.agent)} & active_holds)
-            row.may_set = request.user.has_perm(flow_views.PERMISSION)
+            row.may_set = SET.may(request)
             row.may_look = request.user.has_perm("workers.view_process")
-
-
-@admin.register(Flow)
-class FlowAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
-    """One row per agent, with its steps in flight, waiting and in error."""
-
-    change_form_template = "admin/workers/flow_page.html"
-    # The model's verbose name cannot be counted.
-    row_name, rows_name = _("agent"), _("agents")
-    list_display = (
-        "agent",
-        "breaker",
-        "window_",
-        "rate",
-        "deferred",
-        "in_flight",
-        "waiting",
-        "in_error",
-        "set_",
-    )
-    list_display_links = None
-    search_fields = ("agent",)
-    ordering = ("agent",)
-
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        setting = path("<str:agent>/set/", wrap(flow_views.SET.view()), name="workers_flow_set")
-        return [setting, *super().get_urls()]
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        return _CountedChangeList
 
     def row_context(self, request: HttpRequest, row: Flow) -> dict[str, Any]:
         return {"title": row.agent}
 
-    @admin.display(description=_("breaker"))
-    def breaker(self, row: Any) -> SafeString:
-        held = badges.label(_("held"), "pending", "skipped") if row.is_held else ""
-        mark = format_html("{} {}", breaker_mark(row, row.now), held)
-        if not row.last_answer:
-            return mark
-        return format_html('{} <span class="sas-quiet">{}</span>', mark, row.last_answer)
-
-    @admin.display(description=_("rate per second"), ordering="rate_per_second")
-    def rate(self, row: Flow) -> SafeString | str:
-        if row.rate_per_second is None:
-            return badges.NOTHING
-        return badges.labelled(gettext("rate"), f"{row.rate_per_second:g}")
-
-    @admin.display(description=_("answers outstanding"), ordering="deferred_window")
-    def deferred(self, row: Any) -> SafeString | str:
-        if row.deferred_window is None:
-            return badges.NOTHING
-        text = gettext("%(number)d of %(most)d") % {
-            "number": row.outstanding,
-            "most": row.deferred_window,
-        }
-        return badges.labelled(gettext("answers outstanding"), text)
-
-    @admin.display(description=_("window"), ordering="window")
-    def window_(self, row: Flow) -> SafeString:
-        return badges.labelled(gettext("window"), row.window)
-
-    @admin.display(description=_("set"))
-    def set_(self, row: Any) -> SafeString | str:
-        if not row.may_set:
-            return badges.NOTHING
-        return format_html(
-            '<a class="sas-button" href="{}">{}<span class="visually-hidden"> {}</span></a>',
-            reverse("admin:workers_flow_set", args=[row.agent]),
-            _("Set…"),
-            row.agent,
-        )
-
-    @admin.display(description=_("in flight"))
-    def in_flight(self, row: Any) -> SafeString:
-        return _number(row, StepState.PROCESSING, gettext("in flight"))
-
-    @admin.display(description=_("waiting for room or time"))
-    def waiting(self, row: Any) -> SafeString:
-        return _number(row, StepState.PENDING, gettext("waiting"))
-
-    @admin.display(description=_("in error"))
-    def in_error(self, row: Any) -> SafeString:
-        return _number(row, StepState.ERROR, gettext("in error"))
+    breaker = column(_("breaker"), _breaker)
+    rate = column(_("rate per second"), _rate, "rate_per_second")
+    deferred = column(_("answers outstanding"), _deferred, "deferred_window")
+    window_ = column(
+        _("window"), lambda row: badges.labelled(gettext("window"), row.window), "window"
+    )
+    set_ = column(_("set"), _set)
+    in_flight = column(
+        _("in flight"), lambda row: _number(row, StepState.PROCESSING, gettext("in flight"))
+    )
+    waiting = column(
+        _("waiting for room or time"),
+        lambda row: _number(row, StepState.PENDING, gettext("waiting")),
+    )
+    in_error = column(_("in error"), lambda row: _number(row, StepState.ERROR, gettext("in error")))
 
 
 def _number(row: Any, state: str, name: str) -> SafeString:

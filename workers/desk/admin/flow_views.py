@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
@@ -68,9 +67,12 @@ def seen(flow: Flow) -> str:
 class SetFlow(RowAct):
     """Set the changed values of an agent's flow."""
 
+    name = "set"
+    address = "<str:agent>/set/"
     model = Flow
     permission = PERMISSION
     label = lazy("Set the flow of %(agent)s")
+    back = lazy("Back to the flow")
     button = lazy("Set")
     sentence = lazy(
         "What is set holds from the next claim on. What is in flight goes on to its end."
@@ -105,19 +107,16 @@ class SetFlow(RowAct):
         changes = summaries.diff(changed)
         return _("%(agent)s: %(changes)s.") % {"agent": row.agent, "changes": changes}
 
-    def url(self, request: HttpRequest, row: Flow) -> str:
-        return reverse("admin:workers_flow_changelist")
+    def title(self, row: Flow) -> str:
+        return str(self.label) % {"agent": row.agent}
 
     def context(self, request: HttpRequest, row: Flow) -> dict[str, Any]:
         now = dialect.read_clock()
         return {
-            "title": str(self.label) % {"agent": row.agent},
             "flow": row,
             "lines": timeline.of_agent(row.agent),
             "now": now,
             "server_now": now.isoformat(),
-            "back_url": self.url(request, row),
-            "back": _("Back to the flow"),
         }
 
 

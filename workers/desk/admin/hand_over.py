@@ -11,9 +11,9 @@ from django.utils.translation import ngettext
 
 from workers.desk.admin import badges, masking, piles
 from workers.desk.admin.bulk.kinds import label_of
+from workers.desk.admin.filters import is_paused
 from workers.desk.admin.paging import COUNTED, counted
 from workers.desk.admin.piles import Pile, WaitingPile
-from workers.desk.admin.wait_filters import is_paused
 from workers.desk.models import BulkJob, Note
 from workers.desk.operate import incident_list
 from workers.desk.operate.incident_list import IncidentLine

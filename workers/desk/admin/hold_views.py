@@ -6,7 +6,6 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
@@ -38,10 +37,6 @@ class HoldForm(ReasonForm):
         return kind, name
 
 
-def may(request: HttpRequest) -> bool:
-    return bool(request.user.has_perm(PERMISSION))
-
-
 def choices() -> list[tuple[str, Any]]:
     """Return everything that can be held: agents with a flow row, and steps of the code."""
     agents = Flow.objects.order_by("agent").values_list("agent", flat=True)
@@ -59,19 +54,14 @@ class _OnHolds(RowAct):
     model = Hold
     permission = PERMISSION
     label = lazy("Hold")
+    back = lazy("Back to the holds")
     template = "admin/workers/hold.html"
-
-    def url(self, request: HttpRequest, row: Hold | None) -> str:
-        return reverse("admin:workers_hold_changelist")
-
-    def context(self, request: HttpRequest, row: Hold | None) -> dict[str, Any]:
-        back = _("Back to the holds")
-        return {"title": self.label, "back_url": self.url(request, row), "back": back}
 
 
 class HoldAct(_OnHolds):
     """Hold what is chosen on its page."""
 
+    name, address = "hold", "hold/"
     button = lazy("Hold it")
     sentence = lazy(
         "Nothing of it is begun until the hold is lifted. What is in flight goes on to its end, "
@@ -105,6 +95,7 @@ class HoldAct(_OnHolds):
 class LiftAct(_OnHolds):
     """Lift a hold."""
 
+    name = "lift"
     button = lazy("Lift it")
     sentence = lazy("What was held back goes on by itself.")
     form = ReasonForm
@@ -118,9 +109,8 @@ class LiftAct(_OnHolds):
         operations.lift(row.kind, row.name, actor=actor(request), reason=data["reason"])
         return _("Lifted: %(what)s.") % {"what": badges.hold(row.kind, row.name)}
 
-    def context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        title = _("Lift the hold: %(what)s") % {"what": badges.hold(row.kind, row.name)}
-        return {**super().context(request, row), "title": title}
+    def title(self, row: Hold) -> str:
+        return _("Lift the hold: %(what)s") % {"what": badges.hold(row.kind, row.name)}
 
 
 HOLD, LIFT = HoldAct(), LiftAct()

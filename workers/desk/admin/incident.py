@@ -8,7 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import F, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -21,10 +21,9 @@ from workers.desk.admin import (
     badges,
     changes,
     delivery,
+    filters,
     hand_over_views,
-    hold_views,
     incident_csv,
-    incident_filter,
     incident_links,
     incident_page,
     incident_views,
@@ -33,7 +32,9 @@ from workers.desk.admin import (
 from workers.desk.admin.bulk.form import SAMPLE
 from workers.desk.admin.bulk.kinds import BY_NAME
 from workers.desk.admin.changes import Marker
-from workers.desk.admin.lists import BoundedChangeList, ConditionFilter, LiveListAdmin
+from workers.desk.admin.hold_views import HOLD
+from workers.desk.admin.list_filter import Choice, ListFilter, by_column, list_filter, row_id
+from workers.desk.admin.lists import LiveListAdmin, View, column
 from workers.desk.admin.notes import NoteForm
 from workers.desk.admin.row_page import RowPageAdmin
 from workers.desk.admin.view_lists import ViewListAdmin
@@ -54,56 +55,57 @@ LOOKS = {
 }
 
 
-class IncidentChangeList(BoundedChangeList):
-    """A change list that puts its rows into words."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        self.result_list = list(self.result_list)
-        situation = wait_facts.read()
-        for line in incident_list.in_words(self.result_list, situation):
-            row: Any = line.incident
-            row.line, row.now = line, situation.now
-
-
-class OpenFilter(ConditionFilter):
-    title = lazy("state")
-    parameter_name = "is"
-    choices_of = (
-        ("open", lazy("Not resolved"), Q(resolved_at=None)),
-        (
-            "acknowledged",
-            lazy("Taken"),
-            Q(resolved_at=None, state=IncidentState.ACKNOWLEDGED),
+OpenFilter = list_filter(
+    "is",
+    lazy("state"),
+    (
+        Choice("open", lazy("Not resolved"), Q(resolved_at=None)),
+        Choice(
+            "acknowledged", lazy("Taken"), Q(resolved_at=None, state=IncidentState.ACKNOWLEDGED)
         ),
-        ("snoozed", lazy("Snoozed"), Q(resolved_at=None, state=IncidentState.SNOOZED)),
-        ("resolved", lazy("Resolved"), Q(resolved_at__isnull=False)),
-    )
+        Choice("snoozed", lazy("Snoozed"), Q(resolved_at=None, state=IncidentState.SNOOZED)),
+        Choice("resolved", lazy("Resolved"), Q(resolved_at__isnull=False)),
+    ),
+)
 
 
-class OwnerFilter(admin.SimpleListFilter):
-    title = lazy("owner")
-    parameter_name = "owner"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("me", lazy("Mine")), ("nobody", lazy("Nobody's"))]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Incident]) -> QuerySet[Incident]:
-        if self.value() == "me":
-            return queryset.filter(assignee_id=request.user.pk)
-        return queryset.filter(assignee=None) if self.value() == "nobody" else queryset
+def _keep_owned(asked: ListFilter, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+    owners = {"me": asked.request.user.pk, "nobody": None}
+    return rows.filter(assignee=owners[value]) if value in owners else rows
 
 
-class CodeFilter(admin.SimpleListFilter):
-    title = lazy("code")
-    parameter_name = "code"
+OwnerFilter = list_filter(
+    "owner",
+    lazy("owner"),
+    (("me", lazy("Mine")), ("nobody", lazy("Nobody's"))),
+    _keep_owned,
+    is_strict=False,
+)
+CodeFilter = list_filter(
+    "code",
+    lazy("code"),
+    # The kinds of the code: to get them from the rows would read all rows.
+    lambda _filter: [(kind.code, kind.code) for kind in alert_kinds()],
+    by_column("code"),
+    is_strict=False,
+)
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        # The kinds of the code: to get them from the rows would read all rows.
-        return [(kind.code, kind.code) for kind in alert_kinds()]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Incident]) -> QuerySet[Incident]:
-        return queryset.filter(code=self.value()) if self.value() else queryset
+def _next_act(row: Any) -> SafeString:
+    return badges.labelled(_("next:"), row.line.next_act) if row.line.next_act else badges.NOTHING
+
+
+def _owner(row: Incident) -> SafeString:
+    return badges.labelled(_("owner"), row.assignee) if row.assignee else badges.NOTHING
+
+
+def state_mark(row: Incident) -> SafeString:
+    """Return the state of an incident, and until when it is snoozed."""
+    look = LOOKS[IncidentState(row.state)]
+    mark = badges.label(row.get_state_display(), look, look)
+    if row.snooze_until is None:
+        return mark
+    return format_html("{} {} {}", mark, _("until"), badges.instant(row.snooze_until))
 
 
 @admin.register(Incident)
@@ -123,24 +125,16 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
     search_fields = ("key",)
     search_help_text = lazy("Beginning of a key, as the terminal prints it")
     ordering = (F("resolved_at").desc(nulls_first=True), "-last_at", "-id")
+    acts = incident_views.ACTS
 
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
+    def views(self) -> list[View]:
         return [
-            path("hand-over/", wrap(hand_over_views.show), name="workers_incident_hand_over"),
-            path("<int:pk>/csv/", wrap(incident_csv.csv_view), name="workers_incident_csv"),
-            path("desk/", wrap(desk), name="workers_incident_desk"),
-            path("<int:pk>/sample/", wrap(self.sample_view), name="workers_incident_sample"),
-            path("<int:pk>/live/", wrap(self.live_view), name="workers_incident_live"),
-            *(
-                path(
-                    f"<int:pk>/{act.name}/",
-                    wrap(act.view()),
-                    name=f"workers_incident_{act.name}",
-                )
-                for act in incident_views.ACTS
-            ),
-            *super().get_urls(),
+            ("hand_over", "hand-over/", hand_over_views.show),
+            ("csv", "<int:pk>/csv/", incident_csv.csv_view),
+            ("desk", "desk/", desk),
+            ("sample", "<int:pk>/sample/", self.sample_view),
+            ("live", "<int:pk>/live/", self.live_view),
+            *super().views(),
         ]
 
     def get_search_results(
@@ -152,18 +146,20 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
     def marker(self, request: HttpRequest) -> Marker:
         return changes.of_desk()
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[IncidentChangeList]:
-        return IncidentChangeList
+    def prepare(self, request: HttpRequest, rows: list[Any]) -> None:
+        situation = wait_facts.read()
+        for line in incident_list.in_words(rows, situation):
+            row: Any = line.incident
+            row.line, row.now = line, situation.now
 
     def live_context(self, request: HttpRequest, row: Incident) -> dict[str, Any]:
         """Return what the live part shows."""
-        panel = incident_page.panel(row, _number(request, "seen"))
-        address = reverse("admin:workers_incident_live", args=[row.pk])
-        return {"panel": panel, "live_url": f"{address}?seen={panel.seen}"}
+        panel = incident_page.panel(row, row_id(request.GET.get("seen", "")))
+        return {"panel": panel, "live_url": f"{self.url_of('live', row.pk)}?seen={panel.seen}"}
 
     def row_context(self, request: HttpRequest, row: Incident) -> dict[str, Any]:
         live = self.live_context(request, row)
-        members = incident_page.members(live["panel"], _number(request, "page") or 1)
+        members = incident_page.members(live["panel"], row_id(request.GET.get("page", "")) or 1)
         return {
             **live,
             "title": live["panel"].line.title,
@@ -180,10 +176,10 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
             "may_sample": row.resolved_at is None
             and row.members > SAMPLE
             and incident_links.is_of_processes(row)
-            and incident_filter.list_to_resubmit(request) is not None,
+            and incident_links.list_to_resubmit(request) is not None,
             "sample": SAMPLE,
             "agent": row.params.get("agent") or "",
-            "may_hold": hold_views.may(request),
+            "may_hold": HOLD.may(request),
         }
 
     def sample_view(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -193,15 +189,13 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
             raise PermissionDenied
         if not isinstance(row, Incident):
             raise Http404
-        model_admin = incident_filter.list_to_resubmit(request)
+        model_admin = incident_links.list_to_resubmit(request)
         if model_admin is None:
             raise PermissionDenied
         # Filter as the list does: the job's page links back to it.
         if request.GET.get("incident") != str(pk):
             return redirect(f"{request.path}?incident={pk}")
-        rows = incident_filter.members(
-            model_admin.get_queryset(request), model_admin.process_path, pk
-        )
+        rows = filters.members(model_admin.get_queryset(request), model_admin.process_path, pk)
         page = model_admin.ask(request, BY_NAME["resubmit"], rows, sample=SAMPLE)
         return page or redirect("admin:workers_incident_change", pk)
 
@@ -222,34 +216,20 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
             },
         )
 
-    @admin.display(description=lazy("what broke"))
-    def what(self, row: Any) -> str:
-        return str(row.line.title)
-
-    @admin.display(description=lazy("state"))
-    def standing(self, row: Incident) -> SafeString:
-        return state_mark(row)
-
-    @admin.display(description=lazy("members"))
-    def affected(self, row: Incident) -> SafeString:
-        return badges.labelled(_("members"), members_text(row))
-
-    @admin.display(description=lazy("since"))
-    def since(self, row: Any) -> SafeString | str:
-        return badges.labelled(_("since"), badges.age(row.opened_at, row.now))
-
-    @admin.display(description=lazy("last"), ordering="-last_at")
-    def last(self, row: Any) -> SafeString | str:
-        return badges.labelled(_("last"), badges.age(row.last_at, row.now))
-
-    @admin.display(description=lazy("next"))
-    def next_act(self, row: Any) -> SafeString | str:
-        text = row.line.next_act
-        return badges.labelled(_("next:"), text) if text else badges.NOTHING
-
-    @admin.display(description=lazy("owner"))
-    def owner(self, row: Incident) -> SafeString | str:
-        return badges.labelled(_("owner"), row.assignee) if row.assignee else badges.NOTHING
+    what = column(lazy("what broke"), lambda row: str(row.line.title))
+    standing = column(lazy("state"), state_mark)
+    affected = column(lazy("members"), lambda row: badges.labelled(_("members"), members_text(row)))
+    since = column(
+        lazy("since"),
+        lambda row: badges.labelled(_("since"), badges.age(row.opened_at, row.now)),
+    )
+    last = column(
+        lazy("last"),
+        lambda row: badges.labelled(_("last"), badges.age(row.last_at, row.now)),
+        "-last_at",
+    )
+    next_act = column(lazy("next"), _next_act)
+    owner = column(lazy("owner"), _owner)
 
 
 def desk(request: HttpRequest) -> HttpResponse:
@@ -267,15 +247,6 @@ def note_url(request: HttpRequest, row: Incident) -> str:
     return reverse("admin:workers_incident_note", args=[row.pk])
 
 
-def state_mark(row: Incident) -> SafeString:
-    """Return the state of an incident, and until when it is snoozed."""
-    look = LOOKS[IncidentState(row.state)]
-    mark = badges.label(row.get_state_display(), look, look)
-    if row.snooze_until is None:
-        return mark
-    return format_html("{} {} {}", mark, _("until"), badges.instant(row.snooze_until))
-
-
 def members_text(row: Incident) -> SafeString | str:
     """Return how many members an incident has and had, and what they are worth."""
     count = str(row.members) if row.resolved_at is None else "0"
@@ -284,9 +255,4 @@ def members_text(row: Incident) -> SafeString | str:
     if not row.money:
         return count
     worth = number_format(row.money, 2, force_grouping=True)
-    return format_html('{} <span class="sas-agent">{} {}</span>', count, _("worth"), worth)
-
-
-def _number(request: HttpRequest, name: str) -> int | None:
-    text = request.GET.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+    return badges.beside(count, f"{_('worth')} {worth}")

@@ -8,8 +8,6 @@ from typing import Any
 from django import forms
 from django.contrib.auth import get_user_model
 from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.desk.admin.actions.page import actor
@@ -81,15 +79,17 @@ class Act(RowAct):
     permission: str
     label: Text
     sentence: Text
-    form: type[forms.Form]
     #: Called with (incident, user id, actor, form data); False if somebody was quicker.
     do: Callable[[Incident, int, str, Mapping[str, Any]], bool]
     message: Text
+    form: type[forms.Form] = CommentForm
     #: Whether it may be done to a resolved incident, too.
     is_for_resolved: bool = False
     is_grave: bool = False
 
     model = Incident
+    leads_to_row = True
+    back = lazy("Back to the incident")
     template = "admin/workers/incident/act.html"
 
     @property
@@ -107,16 +107,10 @@ class Act(RowAct):
         is_done = self.do(row, int(request.user.pk), actor(request), data)
         return str(self.message) if is_done else ""
 
-    def url(self, request: HttpRequest, row: Incident) -> str:
-        return reverse("admin:workers_incident_change", args=[row.pk])
-
     def context(self, request: HttpRequest, row: Incident) -> dict[str, Any]:
         return {
-            "title": self.label,
             "incident": row,
             "incident_title": alert_texts.title(row.code, row.params),
-            "back_url": self.url(request, row),
-            "back": _("Back to the incident"),
         }
 
 
@@ -152,7 +146,6 @@ ACTS: tuple[Act, ...] = (
         "workers.acknowledge_incident",
         lazy("Take"),
         lazy("The incident is yours then, and its alerts are acknowledged."),
-        CommentForm,
         _take,
         lazy("Taken: it is yours."),
     ),
@@ -161,18 +154,18 @@ ACTS: tuple[Act, ...] = (
         "workers.assign_incident",
         lazy("Assign"),
         lazy("Says whose the incident is. It stays as it is otherwise."),
-        AssignForm,
         _assign,
         lazy("Assigned."),
+        AssignForm,
     ),
     Act(
         "snooze",
         "workers.snooze_incident",
         lazy("Snooze"),
         lazy("The incident is put off, and open again when the time is over. Its cause goes on."),
-        SnoozeForm,
         _snooze,
         lazy("Put off."),
+        SnoozeForm,
     ),
     Act(
         "resolve",
@@ -183,7 +176,6 @@ ACTS: tuple[Act, ...] = (
             " alerts are acknowledged, whatever their cause does; it is open again as soon as one"
             " of them is raised again."
         ),
-        CommentForm,
         _resolve,
         lazy("Resolved."),
         is_grave=True,
@@ -193,9 +185,9 @@ ACTS: tuple[Act, ...] = (
         "workers.note_incident",
         lazy("Write a note"),
         lazy("Kept with the incident and your name, for whoever looks next."),
-        NoteForm,
         _note,
         lazy("Noted."),
+        NoteForm,
         is_for_resolved=True,
     ),
 )
@@ -204,7 +196,7 @@ ACTS: tuple[Act, ...] = (
 def offers(request: HttpRequest, incident: Incident) -> list[tuple[Act, str]]:
     """Return the acts that the user may do just now, each with its URL."""
     return [
-        (act, reverse(f"admin:workers_incident_{act.name}", args=[incident.pk]))
+        (act, act.address_of(incident.pk))
         for act in ACTS
         if act.may(request) and _is_possible(act, incident)
     ]

@@ -5,9 +5,6 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import URLPattern, path
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
@@ -15,29 +12,19 @@ from workers.admin import ReadOnlyAdmin
 from workers.desk.admin import badges, changes, job_page, job_views, masking
 from workers.desk.admin.bulk.kinds import KINDS, label_of
 from workers.desk.admin.changes import Marker
-from workers.desk.admin.lists import ClockedChangeList, LiveListAdmin, live_part
+from workers.desk.admin.list_filter import by_column, list_filter
+from workers.desk.admin.lists import LiveListAdmin, View, column, live_part, set_now
 from workers.desk.admin.row_page import RowPageAdmin
 from workers.desk.models import BulkJob
 from workers.desk.rules.job_verbs import STEERING
 
-
-class VerbFilter(admin.SimpleListFilter):
-    title = lazy("what was done")
-    parameter_name = "verb"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [(bulk.name, bulk.label) for bulk in KINDS]
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        return queryset.filter(verb=self.value()) if self.value() else queryset
-
-
-class JobChangeList(ClockedChangeList):
-    """A change list that adds the time to its rows, and masks them."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        self.result_list = masking.conceal_words(self.result_list, "reason")
+VerbFilter = list_filter(
+    "verb",
+    lazy("what was done"),
+    lambda _filter: [(bulk.name, bulk.label) for bulk in KINDS],
+    by_column("verb"),
+    is_strict=False,
+)
 
 
 @admin.register(BulkJob)
@@ -53,22 +40,18 @@ class BulkJobAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     search_help_text = lazy("Who")
     sortable_by = ()
     ordering = ("-id",)
+    acts = tuple(job_views.STEERS[name] for name in STEERING)
 
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        acts = [
-            path(f"<int:pk>/{act}/", wrap(job_views.STEERS[act].view()), name=f"desk_bulkjob_{act}")
-            for act in STEERING
-        ]
-        live = path("<int:pk>/live/", wrap(self.live_view), name="desk_bulkjob_live")
-        csv = path("<int:pk>/csv/", wrap(job_views.csv_view), name="desk_bulkjob_csv")
-        return [*acts, live, csv, *super().get_urls()]
+    def views(self) -> list[View]:
+        live = ("live", "<int:pk>/live/", self.live_view)
+        return [live, ("csv", "<int:pk>/csv/", job_views.csv_view), *super().views()]
 
     def marker(self, request: HttpRequest) -> Marker:
         return changes.of_jobs()
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ClockedChangeList]:
-        return JobChangeList
+    def prepare(self, request: HttpRequest, rows: list[Any]) -> None:
+        set_now(rows)
+        masking.conceal_words(rows, "reason")
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Let the user who started a job see it, too."""
@@ -98,24 +81,10 @@ class BulkJobAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
             },
         )
 
-    @admin.display(description=lazy("job"))
-    def number(self, row: BulkJob) -> str:
-        return f"{row.pk} {label_of(row.verb)}"
-
-    @admin.display(description=lazy("state"))
-    def state_mark(self, row: BulkJob) -> SafeString:
-        return job_page.state_mark(row)
-
-    @admin.display(description=lazy("progress"))
-    def progress(self, row: BulkJob) -> SafeString:
-        return format_html(
-            '<span class="sas-label">{} </span>{}', _("progress"), job_page.progress(row)
-        )
-
-    @admin.display(description=lazy("why"))
-    def why(self, row: BulkJob) -> SafeString:
-        return format_html('<span class="sas-message">{}</span>', row.reason)
-
-    @admin.display(description=lazy("age"))
-    def age(self, row: Any) -> SafeString | str:
-        return badges.age(row.created_at, row.now)
+    number = column(lazy("job"), lambda row: f"{row.pk} {label_of(row.verb)}")
+    state_mark = column(lazy("state"), job_page.state_mark)
+    progress = column(
+        lazy("progress"), lambda row: badges.labelled(_("progress"), job_page.progress(row))
+    )
+    why = column(lazy("why"), lambda row: badges.message(row.reason))
+    age = column(lazy("age"), lambda row: badges.age(row.created_at, row.now))

@@ -107,7 +107,7 @@ def context(request: HttpRequest, job: BulkJob) -> dict[str, Any]:
     chosen = request.GET.get("is", "")
     chosen = chosen if chosen in Result.values else ""
     model_admin = list_of(job)
-    list_url = _reverse(model_admin, "changelist")
+    list_url = model_admin.url_of("changelist")
     piles = [
         Pile(
             result.value,
@@ -165,7 +165,7 @@ def source_of(job: BulkJob) -> tuple[str, str]:
         # An old job may have kept a search, which may hold a person's name.
         model_admin, query = list_of(job), without_search(QueryDict(str(source.get("query", ""))))
         name = str(model_admin.opts.verbose_name_plural)
-        url = _reverse(model_admin, "changelist") + (f"?{query}" if query else "")
+        url = model_admin.url_of("changelist") + (f"?{query}" if query else "")
         return (_("%(list)s, as filtered") if query else _("%(list)s")) % {"list": name}, url
     text = ", ".join(f"{name} {value}" for name, value in source.items())
     return text or _("a terminal"), ""
@@ -209,7 +209,7 @@ def _acts(request: HttpRequest, job: BulkJob) -> list[tuple[str, Text, str]]:
     if not job_views.may(request, job):
         return []
     return [
-        (act, _label(job, act), reverse(f"admin:desk_bulkjob_{act}", args=[job.pk]))
+        (act, _label(job, act), job_views.STEERS[act].address_of(job.pk))
         for act, (before, _after) in STEERING.items()
         if job.state in before
     ]
@@ -229,7 +229,7 @@ def _resubmit_link(
     n = by_result.get(Result.FAILED_AGAIN, 0)
     if not n or not model_admin.may(request, BY_NAME["resubmit"]):
         return None
-    list_url = _reverse(model_admin, "changelist")
+    list_url = model_admin.url_of("changelist")
     return {"n": n, "url": f"{list_url}?{urlencode({'job': f'{job.pk}:{Result.FAILED_AGAIN}'})}"}
 
 
@@ -237,8 +237,3 @@ def _live_url(job: BulkJob, chosen: str, number: int) -> str:
     query = {**({"is": chosen} if chosen else {}), **({"p": number} if number > 1 else {})}
     address = reverse("admin:desk_bulkjob_live", args=[job.pk])
     return f"{address}?{urlencode(query)}" if query else address
-
-
-def _reverse(model_admin: BulkListAdmin, name: str) -> str:
-    opts = model_admin.opts
-    return reverse(f"admin:{opts.app_label}_{opts.model_name}_{name}")

@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_http_methods
@@ -45,8 +43,8 @@ class Steer(RowAct):
 
     model = BulkJob
     permission = PERMISSION
-    form = forms.Form
     has_page = False
+    leads_to_row = True
 
     def may(self, request: HttpRequest, row: Any = None) -> bool:
         # Whether the job is the user's own is known only with the row.
@@ -55,9 +53,6 @@ class Steer(RowAct):
     def perform(self, request: HttpRequest, row: BulkJob, data: dict[str, Any]) -> str:
         jobs.steer(row.pk, self.name, actor=actor(request))
         return str(self.message) % {"n": row.pk}
-
-    def url(self, request: HttpRequest, row: BulkJob) -> str:
-        return reverse("admin:desk_bulkjob_change", args=[row.pk])
 
 
 STEERS = {

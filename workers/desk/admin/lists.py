@@ -1,29 +1,33 @@
 """Change lists that keep themselves up to date: the page, and its rows alone for a poll."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ERROR_FLAG, SEARCH_VAR, ChangeList
 from django.core.paginator import Paginator
-from django.db.models import Model, Prefetch, Q, QuerySet, prefetch_related_objects
+from django.db.models import Model, QuerySet
 from django.db.models.constants import LOOKUP_SEP
 from django.forms import Media, Script
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
-from django.shortcuts import redirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, resolve_url
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.text import capfirst
 
-from workers.desk.admin import changes, masking, snapshot
+from workers.desk.admin import changes
 from workers.desk.admin.changes import Marker
 from workers.desk.admin.facets import Facets
 from workers.desk.admin.history import MaskedHistoryAdmin
 from workers.desk.admin.paging import BoundedPaginator
-from workers.models import Alert, Process
-from workers.ops import wait_facts
+from workers.desk.admin.wording import Text
 from workers.runtime.storable_text import is_storable
 from workers.store.db import dialect
+
+#: A view below a list: its name, its address, and the view.
+View = tuple[str, str, Callable[..., HttpResponseBase]]
 
 #: Read by ``live.js``: the database's clock, which also marks an answer as one of ours.
 CLOCK_HEADER = "X-Server-Now"
@@ -43,10 +47,13 @@ def is_poll(request: HttpRequest) -> bool:
     return request.method == "GET" and request.headers.get("HX-Request") == "true"
 
 
-def back_to(request: HttpRequest, name: str) -> HttpResponseRedirect:
-    """Redirect to a list as it was filtered: actions hand its query on from page to page."""
+def back_to(request: HttpRequest, list_name: str) -> HttpResponseRedirect:
+    """Redirect to a list as it was filtered: actions hand its query on from page to page.
+
+    ``list_name`` is its URL, or the name of that.
+    """
     query = request.GET.urlencode()
-    return redirect(reverse(name) + (f"?{query}" if query else ""))
+    return redirect(resolve_url(list_name) + (f"?{query}" if query else ""))
 
 
 def without_search(query: QueryDict) -> str:
@@ -114,6 +121,19 @@ def live_page(
     return response
 
 
+def column(head: Text, cell: Callable[[Any], Any], order: Any = None) -> Any:
+    """Return a column of a list as a value: its head, what a row shows, what it is sorted by."""
+    return staticmethod(admin.display(description=head, ordering=order)(cell))  # type: ignore[arg-type]
+
+
+def set_now(rows: Iterable[Any]) -> datetime:
+    """Add the database's time to rows, in memory, for clocks in their columns."""
+    now = dialect.read_clock()
+    for row in rows:
+        row.now = now
+    return now
+
+
 class LiveMedia:
     """Style and scripts of every page of ours."""
 
@@ -153,6 +173,28 @@ class AskableListAdmin(MaskedHistoryAdmin):
     #: Fields that no URL may filter by: masked or hidden values could be guessed letter by
     #: letter, by what such a filter finds.
     never_asked: ClassVar[tuple[str, ...]] = ()
+    #: Acts of operators, each at its address below the list.
+    acts: ClassVar[Sequence[Any]] = ()
+
+    def views(self) -> list[View]:
+        """Return the views at addresses below the list, beside Django's."""
+        return [(act.name, act.address or f"<int:pk>/{act.name}/", act.view()) for act in self.acts]
+
+    def get_urls(self) -> list[URLPattern]:
+        prefix, wrap = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
+        ours = [path(url, wrap(view), name=f"{prefix}_{name}") for name, url, view in self.views()]
+        return [*ours, *super().get_urls()]
+
+    def url_of(self, name: str, *args: Any) -> str:
+        """Return the URL of a view of this list: ``changelist``, ``change`` or one of ours."""
+        url_name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{name}"
+        return reverse(url_name, args=args, current_app=self.admin_site.name)
+
+    def prepare(self, request: HttpRequest, rows: list[Any]) -> None:
+        """Add to the rows of a page, in memory, what columns show; mask what they must not."""
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return BoundedChangeList
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         is_private = not set(lookup.split(LOOKUP_SEP)).isdisjoint(self.never_asked)
@@ -196,9 +238,6 @@ class LiveListAdmin(AskableListAdmin):
     def marker(self, request: HttpRequest) -> Marker:
         """Return a marker that tells cheaply whether the list has changed."""
         return changes.of_everything()
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        return BoundedChangeList
 
     def get_paginator(
         self,
@@ -247,7 +286,7 @@ class BoundedChangeList(ChangeList):
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         super().__init__(request, *args, **kwargs)
-        if is_poll(request) or self._is_large():
+        if is_poll(request) or (self.filter_specs and self._is_large()):
             self.add_facets = self.is_facets_optional = False
         facets = Facets(request, self, getattr(self, "_lookup_params", {}))
         for spec in self.filter_specs:
@@ -265,6 +304,9 @@ class BoundedChangeList(ChangeList):
         if not self.multi_page:
             # Django would query the only page by the filters again.
             self.result_list = self.paginator.page(1).object_list
+        self.result_list = list(self.result_list)
+        model_admin: Any = self.model_admin
+        model_admin.prepare(request, self.result_list)
 
     def get_ordering_field(self, field_name: Any) -> Any:
         """Return what a column is sorted by; None if it must not be, whatever the URL says."""
@@ -282,44 +324,3 @@ class BoundedChangeList(ChangeList):
             # Nothing is listed, so the paginator does not know the newest key.
             newest = self.root_queryset.order_by("-pk").values_list("pk", flat=True).first()
         return isinstance(newest, int) and newest > FACET_ROWS
-
-
-class ClockedChangeList(BoundedChangeList):
-    """A change list that adds the database's time to its rows."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        now = dialect.read_clock()
-        self.result_list = list(self.result_list)
-        for row in self.result_list:
-            row.now = now
-
-
-class ConditionFilter(admin.SimpleListFilter):
-    """A filter each of whose choices is a condition on the rows: (name, label, condition)."""
-
-    choices_of: tuple[tuple[str, Any, Q], ...] = ()
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [(name, label) for name, label, _condition in self.choices_of]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        conditions = {name: condition for name, _label, condition in self.choices_of}
-        condition = conditions.get(str(self.value()))
-        return queryset if condition is None else queryset.filter(condition)
-
-
-class StandingChangeList(BoundedChangeList):
-    """A change list that adds snapshots of their processes to its rows."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        self.result_list = list(self.result_list)
-        processes = [row if isinstance(row, Process) else row.process for row in self.result_list]
-        alerts = Prefetch("alerts", Alert.objects.filter(acknowledged_at=None), "open_alerts")
-        prefetch_related_objects(processes, alerts)
-        masks = masking.of_processes(process.pk for process in processes)
-        situation = wait_facts.read(processes, masks=masks)
-        for row, process in zip(self.result_list, processes, strict=True):
-            masking.conceal_steps(process, masks[process.pk])
-            row.standing = snapshot.of(process, situation)

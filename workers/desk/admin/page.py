@@ -7,12 +7,13 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Exists, Model, OuterRef, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 
 from workers.desk.admin import changes, lists, masking, notes, panel, showing, undo_request_views
 from workers.desk.admin.actions import available
 from workers.desk.admin.actions.page import actor
+from workers.desk.admin.list_filter import row_id
+from workers.desk.admin.lists import AskableListAdmin, View
 from workers.desk.admin.masking import UNMASKED
 from workers.desk.admin.pictures import read as pictures
 from workers.desk.admin.row_page import RowPageAdmin
@@ -21,7 +22,7 @@ from workers.models import Process, UndoRequest
 from workers.states import UndoRequestState
 
 
-class ProcessPageAdmin(RowPageAdmin):
+class ProcessPageAdmin(RowPageAdmin, AskableListAdmin):
     """A change page that shows a process; ``live_template`` is the part that is polled.
 
     The poll has a URL of its own below the page: ``…/live/``.
@@ -36,22 +37,17 @@ class ProcessPageAdmin(RowPageAdmin):
     #: Verbs that the page handles itself.
     own_verbs: ClassVar[frozenset[str]] = frozenset()
 
-    def get_urls(self) -> list[URLPattern]:
-        views = {
-            "live": self.live_view,
-            "show": require_POST(self.show_view),
-            "hide": require_POST(self.hide_view),
-            "note": require_POST(self.note_view),
-        }
-        ours = [
-            path(
-                f"<int:pk>/{suffix}/",
-                self.admin_site.admin_view(view),
-                name=f"{self.opts.app_label}_{self.opts.model_name}_{suffix}",
+    def views(self) -> list[View]:
+        ours: list[View] = [
+            (name, f"<int:pk>/{name}/", view)
+            for name, view in (
+                ("live", self.live_view),
+                ("show", require_POST(self.show_view)),
+                ("hide", require_POST(self.hide_view)),
+                ("note", require_POST(self.note_view)),
             )
-            for suffix, view in views.items()
         ]
-        return [*ours, *super().get_urls()]
+        return [*ours, *super().views()]
 
     def process_of(self, row: Any) -> Process:
         """Return the process of a row, fetched ``snapshot.with_steps``."""
@@ -93,7 +89,7 @@ class ProcessPageAdmin(RowPageAdmin):
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         """Return what the live part shows, and the page around it."""
-        before, index = _number(request, "before"), _number(request, "steps")
+        before, index = row_id(request.GET.get("before", "")), row_id(request.GET.get("steps", ""))
         process = self.process_of(row)
         is_shown = showing.is_shown(request, process)
         mask = UNMASKED if is_shown else masking.of_process(process)
@@ -120,7 +116,7 @@ class ProcessPageAdmin(RowPageAdmin):
             "showing_url": self._showing_url(request, row, is_shown=is_shown),
             "showing_label": showing.HIDE if is_shown else showing.SHOW,
             "live_template": self.live_template,
-            "live_url": self._url(row, "live") + ("" if index is None else f"?steps={index}"),
+            "live_url": self.url_of("live", row.pk) + ("" if index is None else f"?steps={index}"),
             # A page of the past is not refreshed.
             "is_live": before is None,
             "server_now": process_panel.server_now,
@@ -138,7 +134,7 @@ class ProcessPageAdmin(RowPageAdmin):
             # Most processes have none: whether one has was read with the row.
             "notes": notes.of_process(pk, context["mask"]) if row.has_notes else [],
             "note_form": notes.NoteForm(),
-            "note_url": self._url(row, "note") if notes.may(request) else "",
+            "note_url": self.url_of("note", row.pk) if notes.may(request) else "",
         }
 
     def live_view(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -160,18 +156,18 @@ class ProcessPageAdmin(RowPageAdmin):
         row = self._row(request, pk)
         process = self.process_of(row)
         showing.show(request, process, actor(request), process.pk)
-        return redirect(self._url(row, "change"))
+        return redirect(self.url_of("change", row.pk))
 
     def hide_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         row = self._row(request, pk)
         showing.hide(request, self.process_of(row))
-        return redirect(self._url(row, "change"))
+        return redirect(self.url_of("change", row.pk))
 
     def note_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Write a note on the page's process."""
         row = self._row(request, pk)
         notes.write(request, self.process_of(row).pk)
-        return redirect(f"{self._url(row, 'change')}#notes-title")
+        return redirect(f"{self.url_of('change', row.pk)}#notes-title")
 
     def _row(self, request: HttpRequest, pk: int) -> Any:
         row = self.get_object(request, str(pk))
@@ -184,14 +180,4 @@ class ProcessPageAdmin(RowPageAdmin):
     def _showing_url(self, request: HttpRequest, row: Model, *, is_shown: bool) -> str:
         if not showing.may(request):
             return ""
-        return self._url(row, "hide" if is_shown else "show")
-
-    def _url(self, row: Model, suffix: str) -> str:
-        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{suffix}"
-        return reverse(name, args=[row.pk], current_app=self.admin_site.name)
-
-
-def _number(request: HttpRequest, name: str) -> int | None:
-    """Return the id of a journal row or the index of a step from the URL; None if it is invalid."""
-    text = request.GET.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+        return self.url_of("hide" if is_shown else "show", row.pk)

@@ -9,7 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -21,7 +21,7 @@ from workers.desk.admin import badges, changes
 from workers.desk.admin.actions.page import actor, write_log
 from workers.desk.admin.changes import Marker
 from workers.desk.admin.delivery import answer_of, standing_mark
-from workers.desk.admin.lists import BoundedChangeList, LiveListAdmin, back_to
+from workers.desk.admin.lists import LiveListAdmin, View, back_to, column, set_now
 from workers.desk.admin.route_form import RouteForm, kind_names
 from workers.desk.models import Delivery, Route
 from workers.desk.notify import incident_relay
@@ -31,22 +31,6 @@ from workers.store.db import dialect
 
 TEST, MUTE = "desk.test_route", "desk.mute_route"
 MUTED_SECONDS = 3600
-
-
-class RouteChangeList(BoundedChangeList):
-    """A change list that adds to its rows the time, the last delivery, and whether one may test."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        now = dialect.read_clock()
-        self.result_list = list(self.result_list)
-        deliveries = Delivery.objects.in_bulk(
-            [row.last_id for row in self.result_list if row.last_id]
-        )
-        for row in self.result_list:
-            row.now = now
-            row.last = deliveries.get(row.last_id)
-            row.may_test = may(request, TEST)
 
 
 def may(request: HttpRequest, permission: str) -> bool:
@@ -100,6 +84,40 @@ def unmute_selected(
     messages.success(request, text % {"n": count})
 
 
+def _standing(row: Any) -> SafeString:
+    if not row.is_active:
+        return badges.label(_("off"), "cancelled", "cancelled")
+    if row.muted_until is not None and row.muted_until > row.now:
+        until = badges.countdown(row.muted_until, row.now, _("%s left"))
+        return format_html("{} {}", badges.label(_("muted"), "pending", "skipped"), until)
+    if row.is_failing or (row.last is not None and row.last.state == DeliveryState.FAILED):
+        return badges.label(_("failing"), "alert", "alert")
+    return badges.label(_("on"), "processed", "processed")
+
+
+def _told_of(row: Route) -> SafeString:
+    parts = [str(row.get_least_severity_display()), *kind_names(row), *row.agents]
+    return badges.message(", ".join(parts))
+
+
+def _newest(row: Any) -> SafeString:
+    if row.last is None:
+        return badges.NOTHING
+    return format_html(
+        '{} <a class="sas-agent" href="{}">{}</a>',
+        standing_mark(row.last),
+        reverse("admin:desk_delivery_changelist") + f"?route__id__exact={row.pk}",
+        badges.age(row.last.at, row.now),
+    )
+
+
+def _test(row: Any) -> SafeString:
+    if not row.may_test:
+        return badges.NOTHING
+    url = reverse("admin:desk_route_test", args=[row.pk])
+    return badges.button(url, _("Send a test"), _("Send a test to %(route)s") % {"route": row})
+
+
 @admin.register(Route)
 class RouteAdmin(LiveListAdmin):
     """Who is told of incidents."""
@@ -126,12 +144,8 @@ class RouteAdmin(LiveListAdmin):
         (lazy("Words"), {"fields": ("language",)}),
     )
 
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        return [
-            path("<int:pk>/test/", wrap(test_one), name="desk_route_test"),
-            *super().get_urls(),
-        ]
+    def views(self) -> list[View]:
+        return [("test", "<int:pk>/test/", test_one), *super().views()]
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is None or self.has_change_permission(request, obj):
@@ -157,8 +171,12 @@ class RouteAdmin(LiveListAdmin):
     def marker(self, request: HttpRequest) -> Marker:
         return changes.of_deliveries()
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[RouteChangeList]:
-        return RouteChangeList
+    def prepare(self, request: HttpRequest, rows: list[Any]) -> None:
+        set_now(rows)
+        deliveries = Delivery.objects.in_bulk([row.last_id for row in rows if row.last_id])
+        for row in rows:
+            row.last = deliveries.get(row.last_id)
+            row.may_test = may(request, TEST)
 
     def has_mute_permission(self, request: HttpRequest) -> bool:
         return may(request, MUTE)
@@ -195,45 +213,8 @@ class RouteAdmin(LiveListAdmin):
         model_count = {str(Delivery._meta.verbose_name_plural): count}
         return [*map(str, objs), summary], model_count, set(), []
 
-    @admin.display(description=lazy("state"))
-    def standing(self, row: Any) -> SafeString:
-        if not row.is_active:
-            return badges.label(_("off"), "cancelled", "cancelled")
-        if row.muted_until is not None and row.muted_until > row.now:
-            until = badges.countdown(row.muted_until, row.now, _("%s left"))
-            return format_html("{} {}", badges.label(_("muted"), "pending", "skipped"), until)
-        if row.is_failing or (row.last is not None and row.last.state == DeliveryState.FAILED):
-            return badges.label(_("failing"), "alert", "alert")
-        return badges.label(_("on"), "processed", "processed")
-
-    @admin.display(description=lazy("address"))
-    def masked(self, row: Route) -> SafeString:
-        return format_html('<span class="sas-message">{}</span>', row.masked_address)
-
-    @admin.display(description=lazy("told of"))
-    def told_of(self, row: Route) -> SafeString:
-        parts = [str(row.get_least_severity_display()), *kind_names(row), *row.agents]
-        return format_html('<span class="sas-message">{}</span>', ", ".join(parts))
-
-    @admin.display(description=lazy("last delivery"))
-    def newest(self, row: Any) -> SafeString | str:
-        if row.last is None:
-            return badges.NOTHING
-        url = reverse("admin:desk_delivery_changelist") + f"?route__id__exact={row.pk}"
-        return format_html(
-            '{} <a class="sas-agent" href="{}">{}</a>',
-            standing_mark(row.last),
-            url,
-            badges.age(row.last.at, row.now),
-        )
-
-    @admin.display(description=lazy("test"))
-    def test(self, row: Any) -> SafeString | str:
-        if not row.may_test:
-            return badges.NOTHING
-        return format_html(
-            '<button type="submit" class="sas-button" formaction="{}" aria-label="{}">{}</button>',
-            reverse("admin:desk_route_test", args=[row.pk]),
-            _("Send a test to %(route)s") % {"route": row},
-            _("Send a test"),
-        )
+    standing = column(lazy("state"), _standing)
+    masked = column(lazy("address"), lambda row: badges.message(row.masked_address))
+    told_of = column(lazy("told of"), _told_of)
+    newest = column(lazy("last delivery"), _newest)
+    test = column(lazy("test"), _test)

@@ -5,13 +5,11 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
@@ -20,7 +18,7 @@ from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from workers.desk.admin import badges, view_counts, view_lists
-from workers.desk.admin.lists import AskableListAdmin, LiveMedia
+from workers.desk.admin.lists import AskableListAdmin, LiveMedia, View, column
 from workers.desk.admin.view_lists import SaveForm, ViewListAdmin
 from workers.desk.models import SavedView
 from workers.desk.rules import saved_views as rules
@@ -101,15 +99,27 @@ class ViewForm(forms.ModelForm):
         return name
 
 
-class SavedViewChangeList(ChangeList):
-    """A change list that adds to its rows what they find."""
+def _opens(row: Any) -> SafeString:
+    if row.look.problem:
+        return format_html('<span class="sas-fault">{}</span>', row.look.problem)
+    title = capfirst(row.model_admin.opts.verbose_name_plural)
+    text = f"{title}: {row.look.count}" if row.look.count else title
+    return format_html('<a href="{}?{}">{}</a>', row.model_admin.list_url, row.query, text)
 
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        self.result_list = list(self.result_list)
-        looks, lists = view_counts.look(request, self.result_list), view_lists.lists()
-        for row in self.result_list:
-            row.look, row.model_admin = looks[row.pk], lists.get(row.of_list)
+
+def _listed(row: SavedView) -> str:
+    model_admin = view_lists.lists().get(row.of_list)
+    if model_admin is None:
+        return _("%(list)s, which is gone") % {"list": row.of_list}
+    return str(capfirst(model_admin.opts.verbose_name_plural))
+
+
+def _narrowed_by(row: SavedView) -> SafeString:
+    return badges.message(", ".join(f"{name}: {part}" for name, part in rules.parts_of(row.query)))
+
+
+def _shared_by(row: SavedView) -> str:
+    return (_("%(owner)s, shared") if row.is_shared else "%(owner)s") % {"owner": row.owner}
 
 
 @admin.register(SavedView)
@@ -133,19 +143,16 @@ class SavedViewAdmin(AskableListAdmin):
     class Media(LiveMedia):
         pass
 
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        return [
-            path("save/", wrap(save), name="desk_savedview_save"),
-            path("links/", wrap(links), name="desk_savedview_links"),
-            *super().get_urls(),
-        ]
+    def views(self) -> list[View]:
+        return [("save", "save/", save), ("links", "links/", links), *super().views()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SavedView]:
         return view_lists.visible(request)
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        return SavedViewChangeList
+    def prepare(self, request: HttpRequest, rows: list[Any]) -> None:
+        looks, list_admins = view_counts.look(request, rows), view_lists.lists()
+        for row in rows:
+            row.look, row.model_admin = looks[row.pk], list_admins.get(row.of_list)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -185,34 +192,11 @@ class SavedViewAdmin(AskableListAdmin):
     def delete_model(self, request: HttpRequest, obj: SavedView) -> None:
         saved_views.delete(obj.pk)
 
-    @admin.display(description=lazy("opens"))
-    def opens(self, row: Any) -> SafeString:
-        if row.look.problem:
-            return format_html('<span class="sas-fault">{}</span>', row.look.problem)
-        title = capfirst(row.model_admin.opts.verbose_name_plural)
-        text = f"{title}: {row.look.count}" if row.look.count else title
-        return format_html('<a href="{}?{}">{}</a>', row.model_admin.list_url, row.query, text)
-
-    @admin.display(description=lazy("list"))
-    def listed(self, row: SavedView) -> str:
-        model_admin = view_lists.lists().get(row.of_list)
-        if model_admin is None:
-            return _("%(list)s, which is gone") % {"list": row.of_list}
-        return str(capfirst(model_admin.opts.verbose_name_plural))
-
-    @admin.display(description=lazy("narrowed by"))
-    def narrowed_by(self, row: SavedView) -> SafeString:
-        parts = ", ".join(f"{name}: {value}" for name, value in rules.parts_of(row.query))
-        return format_html('<span class="sas-message">{}</span>', parts)
-
-    @admin.display(description=lazy("owner"))
-    def shared_by(self, row: SavedView) -> str:
-        text = _("%(owner)s, shared") if row.is_shared else "%(owner)s"
-        return text % {"owner": row.owner}
-
-    @admin.display(description=lazy("saved"))
-    def since(self, row: SavedView) -> SafeString | str:
-        return badges.instant(row.created_at)
+    opens = column(lazy("opens"), _opens)
+    listed = column(lazy("list"), _listed)
+    narrowed_by = column(lazy("narrowed by"), _narrowed_by)
+    shared_by = column(lazy("owner"), _shared_by)
+    since = column(lazy("saved"), lambda row: badges.instant(row.created_at))
 
 
 def _may(request: HttpRequest, view: SavedView, permission: str) -> bool:

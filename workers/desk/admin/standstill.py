@@ -5,8 +5,8 @@ from datetime import datetime
 
 from django.db.models import Q, QuerySet
 
+from workers.desk.admin.filters import is_paused
 from workers.desk.admin.piles import Pile
-from workers.desk.admin.wait_filters import is_paused
 from workers.models import Flow, LiveStep, Process
 from workers.states import StepState
 

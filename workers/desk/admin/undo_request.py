@@ -3,17 +3,18 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.formats import number_format
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import ReadOnlyAdmin
 from workers.desk.admin import badges, masking, piles, showing, subjects, undo_request_views
-from workers.desk.admin.lists import ClockedChangeList, ConditionFilter, LiveListAdmin
+from workers.desk.admin.list_filter import list_filter
+from workers.desk.admin.lists import LiveListAdmin, column, set_now
 from workers.desk.admin.panel import pretty
 from workers.desk.admin.piles import Kind, WaitingPile
 from workers.desk.admin.row_page import RowPageAdmin
@@ -40,30 +41,40 @@ LOOKS = {
 }
 
 
-class UndoRequestChangeList(ClockedChangeList):
-    """A change list that adds the time and a URL to its rows, and masks them."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        masks = masking.of_processes(row.process_id for row in self.result_list)
-        urls = subjects.pages(row.process_id for row in self.result_list)
-        for row in self.result_list:
-            row.subject_url = urls.get(row.process_id, "")
-            conceal(row, masks[row.process_id])
+def _keep_state(_filter: Any, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+    if value == UndoRequestState.WAITING:
+        return waiting(rows)
+    return rows.filter(state=value) if value in UndoRequestState.values else rows
 
 
-class StateFilter(ConditionFilter):
-    title = lazy("state")
-    parameter_name = "is"
+StateFilter = list_filter(
+    "is",
+    lazy("state"),
+    [(state.value, state.label) for state in UndoRequestState],
+    _keep_state,
+    is_strict=False,
+)
 
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        value = self.value()
-        if value == UndoRequestState.WAITING:
-            return waiting(queryset)
-        return queryset.filter(state=value) if value in UndoRequestState.values else queryset
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [(state.value, state.label) for state in UndoRequestState]
+def _about(row: Any) -> SafeString | str:
+    subject = str(row.process.subject)
+    return badges.link(row.subject_url, subject) if row.subject_url else subject
+
+
+def _worth(row: UndoRequest) -> str:
+    if row.amount is None:
+        return _("unknown")
+    return number_format(row.amount, 2, force_grouping=True)
+
+
+def _asked(row: Any) -> SafeString:
+    return badges.beside(row.asked_by.removeprefix(PEOPLE), badges.age(row.asked_at, row.now))
+
+
+def _decided(row: Any) -> SafeString:
+    if row.decided_at is None:
+        return badges.NOTHING
+    return badges.beside(row.decided_by.removeprefix(PEOPLE), badges.instant(row.decided_at))
 
 
 @admin.register(UndoRequest)
@@ -80,17 +91,18 @@ class UndoRequestAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     search_help_text = lazy("Who asked or decided")
     sortable_by = ()
     ordering = ("-id",)
+    acts = (undo_request_views.DECIDE,)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).defer("process__input")
 
-    def get_urls(self) -> list[URLPattern]:
-        decide = self.admin_site.admin_view(undo_request_views.DECIDE.view())
-        name = "workers_undorequest_decide"
-        return [path("<int:pk>/decide/", decide, name=name), *super().get_urls()]
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ClockedChangeList]:
-        return UndoRequestChangeList
+    def prepare(self, request: HttpRequest, rows: list[Any]) -> None:
+        set_now(rows)
+        masks = masking.of_processes(row.process_id for row in rows)
+        urls = subjects.pages(row.process_id for row in rows)
+        for row in rows:
+            row.subject_url = urls.get(row.process_id, "")
+            conceal(row, masks[row.process_id])
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return undo_request_views.may_see(request)
@@ -117,39 +129,13 @@ class UndoRequestAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
             "is_own": undo_request_views.is_own(request, row),
         }
 
-    @admin.display(description=lazy("request"))
-    def number(self, row: UndoRequest) -> str:
-        return f"{row.pk} {what(row)}"
-
-    @admin.display(description=lazy("state"))
-    def standing(self, row: Any) -> SafeString:
-        return standing_mark(row, over(row, row.now))
-
-    @admin.display(description=lazy("about"))
-    def about(self, row: Any) -> SafeString | str:
-        if not row.subject_url:
-            return str(row.process.subject)
-        return format_html('<a href="{}">{}</a>', row.subject_url, row.process.subject)
-
-    @admin.display(description=lazy("worth"))
-    def worth(self, row: UndoRequest) -> SafeString | str:
-        if row.amount is None:
-            return _("unknown")
-        return number_format(row.amount, 2, force_grouping=True)
-
-    @admin.display(description=lazy("asked"))
-    def asked(self, row: Any) -> SafeString:
-        return _name_and_instant(row.asked_by, badges.age(row.asked_at, row.now))
-
-    @admin.display(description=lazy("why"))
-    def why(self, row: UndoRequest) -> SafeString:
-        return format_html('<span class="sas-message">{}</span>', row.reason)
-
-    @admin.display(description=lazy("decided"))
-    def decided(self, row: Any) -> SafeString | str:
-        if row.decided_at is None:
-            return badges.NOTHING
-        return _name_and_instant(row.decided_by, badges.instant(row.decided_at))
+    number = column(lazy("request"), lambda row: f"{row.pk} {what(row)}")
+    standing = column(lazy("state"), lambda row: standing_mark(row, over(row, row.now)))
+    about = column(lazy("about"), _about)
+    worth = column(lazy("worth"), _worth)
+    asked = column(lazy("asked"), _asked)
+    why = column(lazy("why"), lambda row: badges.message(row.reason))
+    decided = column(lazy("decided"), _decided)
 
 
 def conceal(row: UndoRequest, mask: masking.Mask) -> None:
@@ -188,7 +174,3 @@ def subject_url(request: HttpRequest, row: UndoRequest) -> str:
     if not url and request.user.has_perm("workers.view_process"):
         url = reverse("admin:workers_process_change", args=[row.process_id])
     return url
-
-
-def _name_and_instant(name: str, instant: SafeString | str) -> SafeString:
-    return format_html('{} <span class="sas-agent">{}</span>', name.removeprefix(PEOPLE), instant)

@@ -7,7 +7,6 @@ from django import forms
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
@@ -102,10 +101,12 @@ def over(row: UndoRequest, now: datetime) -> str:
 class Decide(RowAct):
     """Approve or decline, and show the request as it is now."""
 
+    name = "decide"
     model = UndoRequest
     permission = PERMISSION
     form = DecisionForm
     has_page = False
+    leads_to_row = True
 
     def perform(self, request: HttpRequest, row: UndoRequest, data: dict[str, Any]) -> str:
         decision = operations.decide_approval(
@@ -121,9 +122,6 @@ class Decide(RowAct):
         names = in_words(say_names(decision.moves))
         params = {"n": row.pk, "what": label_of(row), "names": names}
         return _("Request %(n)d is approved and carried out. %(what)s: %(names)s.") % params
-
-    def url(self, request: HttpRequest, row: UndoRequest) -> str:
-        return reverse("admin:workers_undorequest_change", args=[row.pk])
 
 
 DECIDE = Decide()

@@ -65,7 +65,7 @@ class ViewListAdmin(AskableListAdmin):
 
     @property
     def list_url(self) -> str:
-        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+        return self.url_of("changelist")
 
 
 @dataclass(frozen=True, slots=True)

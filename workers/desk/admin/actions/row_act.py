@@ -10,6 +10,7 @@ from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
@@ -22,17 +23,33 @@ from workers.exceptions import StateError
 class RowAct:
     """One act of an operator on a row, as a ``Verb`` is one on a process."""
 
+    #: In its URL, and in the name of that.
+    name: str
+    #: Its URL pattern below the list, if that is not ``<int:pk>/<name>/``.
+    address: str = ""
     model: ClassVar[type[Model]]
     permission: str
     #: In the page's title; ``button`` carries it out, and ``sentence`` says what it means.
     label: Text
     button: Text
     sentence: Text
-    form: type[forms.BaseForm]
+    #: On the link from its page to where it came from.
+    back: Text = ""
+    form: type[forms.BaseForm] = forms.Form
     is_grave: bool = False
+    #: Whether it leads to the page of its row, and not to the list.
+    leads_to_row: ClassVar[bool] = False
     #: False for a button that acts at once, and reports the result on the page it is on.
     has_page: ClassVar[bool] = True
     template: ClassVar[str] = "admin/workers/ask.html"
+
+    def address_of(self, *args: Any) -> str:
+        """Return its URL for a row."""
+        return self._reverse(self.name, *args)
+
+    def _reverse(self, name: str, *args: Any) -> str:
+        meta = self.model._meta
+        return reverse(f"admin:{meta.app_label}_{meta.model_name}_{name}", args=args)
 
     def find(self, request: HttpRequest, **address: Any) -> Any:
         """Return the row at a URL; raise ``Http404``."""
@@ -59,11 +76,18 @@ class RowAct:
 
     def url(self, request: HttpRequest, row: Any) -> str:
         """Return where to redirect afterwards: a URL, or the name of one."""
-        raise NotImplementedError
+        if self.leads_to_row:
+            return self._reverse("change", row.pk)
+        # A button's list stays as it was filtered.
+        query = "" if self.has_page else request.GET.urlencode()
+        return self._reverse("changelist") + (f"?{query}" if query else "")
+
+    def title(self, row: Any) -> str:
+        return str(self.label)
 
     def context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Return additional context of the page: ``title``, ``back`` and ``back_url`` at least."""
-        raise NotImplementedError
+        """Return additional context of the page."""
+        return {}
 
     def done(
         self, request: HttpRequest, row: Any, result: Any, data: dict[str, Any]
@@ -136,6 +160,9 @@ class RowAct:
             "is_refused": bool(refusal),
             "media": forms.Media(LiveMedia),
             "opts": self.model._meta,
+            "title": self.title(row),
+            "back_url": self.url(request, row),
+            "back": self.back,
             **self.context(request, row),
         }
         return TemplateResponse(request, self.template, context, status=status)

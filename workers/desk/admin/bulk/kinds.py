@@ -16,8 +16,7 @@ from workers.desk.admin.actions.redoing import Redo
 from workers.desk.admin.actions.resubmitting import Resubmit
 from workers.desk.admin.actions.retrying import Retry
 from workers.desk.admin.actions.undoing import Cancel
-from workers.desk.admin.filters import not_over, with_step
-from workers.desk.admin.wait_filters import is_paused
+from workers.desk.admin.filters import is_paused, not_over, with_step
 from workers.desk.admin.wording import Text
 from workers.desk.rules.job_verbs import VERBS
 from workers.models import Alert, Step

@@ -13,7 +13,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
@@ -23,7 +22,7 @@ from workers.desk.admin.bulk import selection
 from workers.desk.admin.bulk.form import JobForm
 from workers.desk.admin.bulk.kinds import KINDS, BulkVerb
 from workers.desk.admin.bulk.selection import Selection
-from workers.desk.admin.lists import LiveMedia, back_to, without_search
+from workers.desk.admin.lists import AskableListAdmin, LiveMedia, View, back_to, without_search
 from workers.desk.models import BulkJob
 from workers.desk.operate import jobs
 
@@ -32,7 +31,7 @@ Action = Callable[[admin.ModelAdmin, HttpRequest, QuerySet[Any]], HttpResponse |
 ASKED_AT_ONCE = 1000
 
 
-class BulkListAdmin(admin.ModelAdmin):
+class BulkListAdmin(AskableListAdmin):
     """A list with the bulk verbs that the user may use; ``…/pause/`` and so on make the job."""
 
     #: Leads from a row to its process: ``process__``, or nothing.
@@ -44,13 +43,9 @@ class BulkListAdmin(admin.ModelAdmin):
         """Return additional facts about the rows that will change: (name, value)."""
         return []
 
-    def get_urls(self) -> list[URLPattern]:
-        prefix = f"{self.opts.app_label}_{self.opts.model_name}"
-        wrap = self.admin_site.admin_view
-        return [
-            path(f"{bulk.name}/", wrap(self._view_of(bulk)), name=f"{prefix}_{bulk.name}_selected")
-            for bulk in KINDS
-        ] + super().get_urls()
+    def views(self) -> list[View]:
+        ours = [(f"{bulk.name}_selected", f"{bulk.name}/", self._view_of(bulk)) for bulk in KINDS]
+        return [*ours, *super().views()]
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         actions: dict[str, Any] = super().get_actions(request)
@@ -85,7 +80,7 @@ class BulkListAdmin(admin.ModelAdmin):
             return self.bulk_page(request, form, selection.select(rows, self.process_path, bulk))
         if not sequences:
             messages.warning(request, _("None of these processes is in this list any more."))
-            return back_to(request, self._list_name)
+            return back_to(request, self.url_of("changelist"))
         reason = form.cleaned_data["reason"]
         job_id = jobs.start(
             bulk.name,
@@ -112,10 +107,6 @@ class BulkListAdmin(admin.ModelAdmin):
             }
         return kept
 
-    @property
-    def _list_name(self) -> str:
-        return f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
-
     def ask(
         self, request: HttpRequest, bulk: BulkVerb, rows: QuerySet[Any], **initial: Any
     ) -> HttpResponse | None:
@@ -133,7 +124,6 @@ class BulkListAdmin(admin.ModelAdmin):
     def bulk_page(self, request: HttpRequest, form: JobForm, selected: Selection) -> HttpResponse:
         """Show what will change and what will not, and ask for the reason."""
         query = request.GET.urlencode()
-        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{selected.bulk.name}_selected"
         context = {
             **self.admin_site.each_context(request),
             "title": str(selected.bulk.description)
@@ -145,9 +135,9 @@ class BulkListAdmin(admin.ModelAdmin):
             "facts": self.bulk_facts([row for row, _steps in selected.rows]),
             "limit": int(sas.job_limit),
             "query": f"?{query}" if query else "",
-            "list_url": reverse(self._list_name),
+            "list_url": self.url_of("changelist"),
             "change_name": f"admin:{self.opts.app_label}_{self.opts.model_name}_change",
-            "post_url": reverse(name),
+            "post_url": self.url_of(f"{selected.bulk.name}_selected"),
             "media": forms.Media(LiveMedia),
             "opts": self.opts,
         }

@@ -6,8 +6,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from workers.desk.admin import causes
-from workers.desk.admin.filters import with_step
-from workers.desk.admin.job_filter import of_job
+from workers.desk.admin.filters import of_job, with_step
 from workers.exceptions import StateError
 from workers.models import Alert, Incident, Process, Step
 from workers.states import LIVE_STEP_STATES
