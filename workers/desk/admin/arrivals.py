@@ -4,72 +4,44 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-#: Columns of the chart, and its size in its own units.
+from workers.desk.admin.pictures import series
+from workers.desk.admin.pictures.series import Mark, Shape
+from workers.runtime import timestamps
+
+#: Columns of the chart.
 BARS = 24
-WIDTH, HEIGHT = 480, 72
-GAP = 2
-#: A lower bar would look like none.
-LEAST_HEIGHT = 2
 #: The chart's span if all alerts came at once.
 LEAST_SPAN = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """The number of arrivals in one interval, and its rectangle."""
-
-    begin: datetime
-    end: datetime
-    count: int
-    x: float
-    y: float
-    width: float
-    height: float
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    bars: tuple[Bar, ...]
+class Arrivals:
     begin: datetime
     end: datetime
     most: int
-    width: int = WIDTH
-    height: int = HEIGHT
-
-    @property
-    def filled(self) -> tuple[Bar, ...]:
-        """Return the bars that are not empty, for the table."""
-        return tuple(bar for bar in self.bars if bar.count)
+    shapes: Sequence[Shape]
+    spots: Sequence[Mark]
+    #: Begin, end and number of the columns that are not empty.
+    lines: Sequence[tuple[datetime, datetime, int]]
 
 
-def chart(instants: Sequence[datetime], end: datetime) -> Chart | None:
+def chart(instants: Sequence[datetime], end: datetime) -> Arrivals | None:
     """Return the arrivals from the first instant to ``end``; None without any."""
     if not instants:
         return None
     begin = min(instants)
-    span = max(end - begin, LEAST_SPAN)
-    width = span / BARS
+    width = max(end - begin, LEAST_SPAN) / BARS
+    begins = [begin + index * width for index in range(BARS)]
     counts = [0] * BARS
     for at in instants:
         counts[min(int((at - begin) / width), BARS - 1)] += 1
-    most = max(counts)
-    return Chart(
-        tuple(_bar(index, count, most, begin, width) for index, count in enumerate(counts)),
+    on = series.scale(begins, begin + BARS * width, counts)
+    columns = list(zip(begins, counts, strict=True))
+    return Arrivals(
         begin,
-        begin + span,
-        most,
-    )
-
-
-def _bar(index: int, count: int, most: int, begin: datetime, width: timedelta) -> Bar:
-    height = max(round(HEIGHT * count / most, 1), LEAST_HEIGHT) if count else 0
-    column = WIDTH / BARS
-    return Bar(
-        begin=begin + index * width,
-        end=begin + (index + 1) * width,
-        count=count,
-        x=round(index * column + GAP / 2, 1),
-        y=round(HEIGHT - height, 1),
-        width=round(column - GAP, 1),
-        height=height,
+        on.end,
+        max(counts),
+        series.stacked(on, [{"came": count} for count in counts], ["came"]),
+        series.spots(on, [f"{timestamps.full(at)}: {count}" for at, count in columns]),
+        [(at, at + width, count) for at, count in columns if count],
     )

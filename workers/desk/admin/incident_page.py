@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 from django.core.paginator import Page, Paginator
 
 from workers.desk.admin import arrivals, masking, subjects, timeline
-from workers.desk.admin.arrivals import Chart
+from workers.desk.admin.arrivals import Arrivals
 from workers.desk.admin.paging import COUNTED
 from workers.desk.admin.timeline import Line
 from workers.desk.models import BulkJob, Note
@@ -41,7 +41,7 @@ class IncidentPanel:
 
     line: IncidentLine
     now: datetime
-    chart: Chart | None
+    chart: Arrivals | None
     #: The newest alert that the page has shown, and how many came after it.
     seen: int
     news: int

@@ -141,12 +141,6 @@ def full_instant(at: datetime) -> str:
 
 
 @register.filter
-def unlocalized(number: float) -> str:
-    """Return a number as SVG reads it, whatever the language."""
-    return f"{number:g}"
-
-
-@register.filter
 def report(progress: dict[str, Any]) -> str:
     return explain.report(progress)
 

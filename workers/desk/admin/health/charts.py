@@ -1,8 +1,9 @@
 """The charts of the health page, in words and shapes."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
@@ -11,7 +12,7 @@ from workers.desk.admin import badges
 from workers.desk.admin.health.figures import SHARES, Column, Percentiles, since_known
 from workers.desk.admin.health.frames import Frame
 from workers.desk.admin.pictures import series
-from workers.desk.admin.pictures.series import Scale, Shape, Spot
+from workers.desk.admin.pictures.series import Label, Mark, Scale, Shape
 from workers.desk.admin.wording import Text
 from workers.desk.rules.minutes import MOVES, RESULTS
 from workers.desk.states import Span
@@ -35,7 +36,6 @@ LEVEL_WORDS: dict[str, Text] = {
     "pending": lazy("waiting"),
     "in_flight": lazy("in flight"),
     "window": lazy("window"),
-    "oldest": lazy("oldest"),
 }
 PERCENTILE_WORDS: dict[str, Text] = {
     "p50": lazy("p50"),
@@ -58,46 +58,45 @@ class Chart:
     shapes: Sequence[Shape]
     #: The names of its series, with their words.
     legend: Sequence[tuple[str, Text]]
-    spots: Sequence[Spot]
+    spots: Sequence[Mark]
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
-    """A text on the axis below."""
+class Plot:
+    """What a chart shows of each column: its values by name, and the words for them."""
 
-    x: str
-    anchor: str
-    text: str
+    name: str
+    title: Text
+    #: In one sentence, with its ``title`` and its ``most``, for people who do not see it.
+    summary: Text
+    #: Its top, with the number ``n``.
+    top: Text
+    number: Callable[[float], str]
+    values: Mapping[str, Callable[[Column], float | None]]
+    text: Callable[[Column], str]
+    words: Mapping[str, Text] = field(default_factory=dict)
+    is_stacked: bool = False
 
-
-def of_agent(frame: Frame, columns: Sequence[Column]) -> list[Chart]:
-    """Return the charts of one agent."""
-    return [
-        _results(frame, columns),
-        _times(frame, columns, "calls", _("How long calls take"), _calls),
-        _times(frame, columns, "waits", _("How long claims wait for a worker"), _waits),
-        _backlog(frame, columns, with_window=True),
-        _oldest(frame, columns),
-        _breaker(frame, columns),
-    ]
-
-
-def _calls(column: Column) -> Percentiles:
-    return column.calls
-
-
-def _waits(column: Column) -> Percentiles:
-    return column.waits
-
-
-def of_all(frame: Frame, columns: Sequence[Column]) -> list[Chart]:
-    """Return the charts of everything together."""
-    return [
-        _moves(frame, columns),
-        _times(frame, columns, "calls", _("How long calls take"), _calls),
-        _backlog(frame, columns),
-        _oldest(frame, columns),
-    ]
+    def draw(self, frame: Frame, columns: Sequence[Column]) -> Chart:
+        lines = {
+            name: since_known(columns, [value(column) for column in columns])
+            for name, value in self.values.items()
+        }
+        heights = [column.rate for column in columns] if self.is_stacked else chain(*lines.values())
+        on = _scale(frame, list(heights))
+        most = self.number(on.top)
+        return Chart(
+            self.name,
+            self.title,
+            self.summary % {"title": self.title, "most": most},
+            self.top % {"n": most},
+            self.is_stacked,
+            series.stacked(on, [column.rates for column in columns], list(lines))
+            if self.is_stacked
+            else [series.line(on, name, values) for name, values in lines.items()],
+            [(name, word) for name, word in self.words.items() if name in lines],
+            _spots(frame, on, columns, self.text),
+        )
 
 
 def spark(frame: Frame, values: Sequence[float | None]) -> str:
@@ -144,100 +143,6 @@ def _scale(frame: Frame, values: Sequence[float | None]) -> Scale:
     return series.scale(frame.columns, frame.end, values)
 
 
-def _results(frame: Frame, columns: Sequence[Column]) -> Chart:
-    on = _scale(frame, [column.rate for column in columns])
-    return Chart(
-        "results",
-        _("Results per minute"),
-        _("Results per minute, at most %(most)s") % {"most": number(on.top)},
-        _("%(n)s per minute") % {"n": number(on.top)},
-        True,
-        series.stacked(on, [column.rates for column in columns], RESULTS),
-        list(RESULT_WORDS.items()),
-        _spots(frame, on, columns, lambda column: rates_text(column, RESULT_WORDS)),
-    )
-
-
-def _moves(frame: Frame, columns: Sequence[Column]) -> Chart:
-    on = _scale(frame, [column.rates[move] for column in columns for move in MOVES])
-    return Chart(
-        "moves",
-        _("Processes per minute"),
-        _("Processes taken, ended and stopped in error per minute, at most %(most)s")
-        % {"most": number(on.top)},
-        _("%(n)s per minute") % {"n": number(on.top)},
-        False,
-        [series.line(on, move, _rates(columns, move)) for move in MOVES],
-        list(MOVE_WORDS.items()),
-        _spots(frame, on, columns, lambda column: rates_text(column, MOVE_WORDS)),
-    )
-
-
-def _rates(columns: Sequence[Column], move: str) -> list[float | None]:
-    return since_known(columns, [column.rates[move] for column in columns])
-
-
-def _times(
-    frame: Frame,
-    columns: Sequence[Column],
-    name: str,
-    title: str,
-    percentiles: Callable[[Column], Percentiles],
-) -> Chart:
-    on = _scale(frame, [percentiles(column)[share] for column in columns for share in SHARES])
-    return Chart(
-        name,
-        title,
-        _("%(title)s: p50, p95 and p99; at most %(most)s")
-        % {"title": title, "most": seconds(on.top)},
-        seconds(on.top),
-        False,
-        [
-            series.line(on, share, [percentiles(column)[share] for column in columns])
-            for share in SHARES
-        ],
-        list(PERCENTILE_WORDS.items()),
-        _spots(frame, on, columns, lambda column: times_text(percentiles(column))),
-    )
-
-
-def _backlog(frame: Frame, columns: Sequence[Column], *, with_window: bool = False) -> Chart:
-    pending = [column.pending for column in columns]
-    in_flight = [column.in_flight for column in columns]
-    window = [column.window_size for column in columns]
-    on = _scale(frame, [*pending, *in_flight, *(window if with_window else [])])
-    shapes = [series.line(on, "pending", pending), series.line(on, "in_flight", in_flight)]
-    names = ["pending", "in_flight"]
-    if with_window:
-        shapes.append(series.line(on, "window", window))
-        names.append("window")
-    return Chart(
-        "backlog",
-        _("Steps that wait, and in flight"),
-        _("Steps that wait and in flight, at most %(most)s") % {"most": number(on.top)},
-        _("%(n)s steps") % {"n": number(on.top)},
-        False,
-        shapes,
-        [(name, LEVEL_WORDS[name]) for name in names],
-        _spots(frame, on, columns, level_text),
-    )
-
-
-def _oldest(frame: Frame, columns: Sequence[Column]) -> Chart:
-    ages = [column.oldest_seconds for column in columns]
-    on = _scale(frame, ages)
-    return Chart(
-        "oldest",
-        _("How long the oldest waits to be claimed"),
-        _("How long the oldest step waits, at most %(most)s") % {"most": seconds(on.top)},
-        seconds(on.top),
-        False,
-        [series.line(on, "oldest", ages)],
-        [],
-        _spots(frame, on, columns, oldest_text),
-    )
-
-
 def _breaker(frame: Frame, columns: Sequence[Column]) -> Chart:
     on = _scale(frame, [1.0])
     names = [column.level.breaker if column.level else None for column in columns]
@@ -257,7 +162,7 @@ def _breaker(frame: Frame, columns: Sequence[Column]) -> Chart:
 
 def _spots(
     frame: Frame, on: Scale, columns: Sequence[Column], text: Callable[[Column], str]
-) -> list[Spot]:
+) -> list[Mark]:
     return series.spots(on, [f"{instant(column.at)}: {text(column)}" for column in columns])
 
 
@@ -317,3 +222,81 @@ def breaker_text(column: Column) -> str:
 
 def breaker_word(name: str) -> str:
     return str(BreakerState(name).label)
+
+
+def _rate(name: str) -> Callable[[Column], float | None]:
+    return lambda column: column.rates.get(name, 0.0)
+
+
+def _times(name: str, title: Text, percentiles: Callable[[Column], Percentiles]) -> Plot:
+    def share_of(share: str) -> Callable[[Column], float | None]:
+        return lambda column: percentiles(column)[share]
+
+    return Plot(
+        name,
+        title,
+        lazy("%(title)s: p50, p95 and p99; at most %(most)s"),
+        "%(n)s",
+        seconds,
+        {share: share_of(share) for share in SHARES},
+        lambda column: times_text(percentiles(column)),
+        PERCENTILE_WORDS,
+    )
+
+
+_RESULTS = Plot(
+    "results",
+    lazy("Results per minute"),
+    lazy("Results per minute, at most %(most)s"),
+    lazy("%(n)s per minute"),
+    number,
+    {name: _rate(name) for name in RESULTS},
+    lambda column: rates_text(column, RESULT_WORDS),
+    RESULT_WORDS,
+    is_stacked=True,
+)
+_MOVES = Plot(
+    "moves",
+    lazy("Processes per minute"),
+    lazy("Processes taken, ended and stopped in error per minute, at most %(most)s"),
+    lazy("%(n)s per minute"),
+    number,
+    {name: _rate(name) for name in MOVES},
+    lambda column: rates_text(column, MOVE_WORDS),
+    MOVE_WORDS,
+)
+_CALLS = _times("calls", lazy("How long calls take"), lambda column: column.calls)
+_WAITS = _times("waits", lazy("How long claims wait for a worker"), lambda column: column.waits)
+_BACKLOG = Plot(
+    "backlog",
+    lazy("Steps that wait, and in flight"),
+    lazy("Steps that wait and in flight, at most %(most)s"),
+    lazy("%(n)s steps"),
+    number,
+    {"pending": lambda column: column.pending, "in_flight": lambda column: column.in_flight},
+    level_text,
+    LEVEL_WORDS,
+)
+_BACKLOG_OF_AGENT = replace(
+    _BACKLOG, values={**_BACKLOG.values, "window": lambda column: column.window_size}
+)
+_OLDEST = Plot(
+    "oldest",
+    lazy("How long the oldest waits to be claimed"),
+    lazy("How long the oldest step waits, at most %(most)s"),
+    "%(n)s",
+    seconds,
+    {"oldest": lambda column: column.oldest_seconds},
+    oldest_text,
+)
+
+
+def of_agent(frame: Frame, columns: Sequence[Column]) -> list[Chart]:
+    """Return the charts of one agent."""
+    plots = (_RESULTS, _CALLS, _WAITS, _BACKLOG_OF_AGENT, _OLDEST)
+    return [*(plot.draw(frame, columns) for plot in plots), _breaker(frame, columns)]
+
+
+def of_all(frame: Frame, columns: Sequence[Column]) -> list[Chart]:
+    """Return the charts of everything together."""
+    return [plot.draw(frame, columns) for plot in (_MOVES, _CALLS, _BACKLOG, _OLDEST)]

@@ -181,11 +181,11 @@ def _agent_figures(
     )
 
 
-def since_known(columns: Sequence[Column], rates: Sequence[float]) -> list[float | None]:
-    """Return rates of columns, None before the first sample: they were not 0."""
+def since_known(columns: Sequence[Column], values: Sequence[float | None]) -> list[float | None]:
+    """Return values of columns, None before the first sample: they were not 0."""
     is_known = [column.level is not None or column.rate > 0 for column in columns]
     first = is_known.index(True) if True in is_known else len(columns)
-    return [None] * first + list(rates[first:])
+    return [None] * first + list(values[first:])
 
 
 def _sum(name: str, group: Sequence[Figures]) -> Figures:

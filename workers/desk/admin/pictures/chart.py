@@ -9,55 +9,15 @@ from django.utils.translation import ngettext
 
 from workers.desk.admin import badges
 from workers.desk.admin.pictures import attempts, axis
-from workers.desk.admin.pictures.attempts import Attempt, Mark, StepHistory
+from workers.desk.admin.pictures.attempts import Attempt, StepHistory
 from workers.desk.admin.pictures.axis import Axis, Fold
+from workers.desk.admin.pictures.series import Label, Mark, percent
 from workers.models import Journal, Process, Step
 from workers.runtime import timestamps
 from workers.states import FINAL_PROCESS_STATES, PEOPLE
 
 #: Maximum steps with a row: those with the latest events.
 ROWS = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One stretch of an attempt."""
-
-    #: waiting, call or answer
-    kind: str
-    tone: str
-    x: str
-    width: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """Something at one instant: a mark, the end of a failed attempt, a deadline."""
-
-    #: mark, failed or deadline
-    kind: str
-    tone: str
-    x: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """A text on the axis."""
-
-    x: str
-    anchor: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Band:
-    """A fold, in every row."""
-
-    x: str
-    width: str
-    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +28,10 @@ class ChartRow:
     is_undo: bool
     #: The row in one sentence, for people who do not see it.
     summary: str
-    bars: tuple[Bar, ...]
-    signs: tuple[Sign, ...]
+    #: Stretches of its attempts: waiting, call or answer.
+    bars: tuple[Mark, ...]
+    #: Instants: a mark, the end of a failed attempt, a deadline.
+    signs: tuple[Mark, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +51,10 @@ class Chart:
     rows: tuple[ChartRow, ...]
     labels: tuple[Label, ...]
     fold_labels: tuple[Label, ...]
-    bands: tuple[Band, ...]
+    #: Folds, through all rows.
+    bands: tuple[Mark, ...]
     #: The process's deadline, through all rows.
-    deadline: Sign | None
+    deadline: Mark | None
     #: The present, through all rows; None if the process is over.
     now: str | None
     lines: tuple[Line, ...]
@@ -132,13 +95,13 @@ def make(
     return Chart(
         rows=tuple(chart_rows),
         labels=tuple(
-            Label(_percent(tick.x), tick.anchor, _clock(tick.at, now, scale))
+            Label(percent(tick.x), tick.anchor, _clock(tick.at, now, scale))
             for tick in scale.ticks()
         ),
         fold_labels=tuple(_fold_labels(scale.folds)),
-        bands=tuple(_band(fold) for fold in scale.folds),
+        bands=tuple(map(_band, scale.folds)),
         deadline=deadline,
-        now=None if is_over or not scale.has(now) else _percent(scale.x(now)),
+        now=None if is_over or not scale.has(now) else percent(scale.x(now)),
         lines=tuple(_lines(drawn, marks, now)),
         shown=len(drawn),
         left_out=len(histories) - len(drawn),
@@ -150,7 +113,7 @@ def make(
 def _axis(
     process: Process,
     histories: Sequence[StepHistory],
-    marks: Sequence[Mark],
+    marks: Sequence[attempts.Mark],
     now: datetime,
     *,
     is_over: bool,
@@ -177,7 +140,7 @@ def _instants(attempt: Attempt) -> tuple[datetime | None, ...]:
     return attempt.ready_at, attempt.called_at, attempt.deferred_at, attempt.ended_at
 
 
-def _process_row(process: Process, marks: Sequence[Mark], scale: Axis) -> ChartRow:
+def _process_row(process: Process, marks: Sequence[attempts.Mark], scale: Axis) -> ChartRow:
     return ChartRow(
         name=process.subject,
         agent="",
@@ -209,7 +172,7 @@ def _row(history: StepHistory, scale: Axis, now: datetime) -> ChartRow:
     )
 
 
-def _bars(attempt: Attempt, scale: Axis, now: datetime) -> list[Bar]:
+def _bars(attempt: Attempt, scale: Axis, now: datetime) -> list[Mark]:
     end = attempt.ended_at or max(now, attempt.ready_at)
     started = attempt.called_at
     label = _number(attempt)
@@ -227,7 +190,8 @@ def _bars(attempt: Attempt, scale: Axis, now: datetime) -> list[Bar]:
         if kind != "waiting" or started is None:
             title = f"{title} · {_end_of(attempt)}"
         tone = "plain" if kind == "waiting" else attempt.tone
-        bars.append(Bar(kind, tone, _percent(x), _percent(max(scale.x(until) - x, 0)), title))
+        width = percent(max(scale.x(until) - x, 0))
+        bars.append(Mark(percent(x), title, width, kind, tone))
     return bars
 
 
@@ -235,39 +199,43 @@ def _end_of(attempt: Attempt) -> str:
     return f"{attempt.outcome}: {attempt.fault}" if attempt.fault else attempt.outcome
 
 
-def _ends(attempt: Attempt, scale: Axis) -> list[Sign]:
+def _ends(attempt: Attempt, scale: Axis) -> list[Mark]:
     signs = []
     if attempt.ended_at is not None and attempt.tone not in ("good", "plain"):
         title = f"{_number(attempt)}: {_end_of(attempt)}"
-        signs.append(Sign("failed", attempt.tone, _percent(scale.x(attempt.ended_at)), title))
+        signs.append(_at(scale, attempt.ended_at, title, "failed", attempt.tone))
     due_by = attempt.due_by
     if due_by is not None and (attempt.ended_at is None or attempt.ended_at >= due_by):
         title = _("%(attempt)s: to be complete by %(at)s")
         title = title % {"attempt": _number(attempt), "at": timestamps.full(due_by)}
-        signs.append(Sign("deadline", "bad", _percent(scale.x(due_by)), title))
+        signs.append(_at(scale, due_by, title, "deadline", "bad"))
     return signs
 
 
-def _sign(mark: Mark, scale: Axis) -> Sign:
+def _sign(mark: attempts.Mark, scale: Axis) -> Mark:
     parts = [timestamps.full(mark.at), mark.text]
     if mark.is_by_person:
         parts.append(mark.actor.removeprefix(PEOPLE))
     if mark.reason:
         parts.append(mark.reason)
-    return Sign("mark", mark.tone, _percent(scale.x(mark.at)), " · ".join(parts))
+    return _at(scale, mark.at, " · ".join(parts), "mark", mark.tone)
 
 
-def _deadline(process: Process, scale: Axis) -> Sign | None:
+def _at(scale: Axis, at: datetime, title: str, kind: str, tone: str) -> Mark:
+    return Mark(percent(scale.x(at)), title, "", kind, tone)
+
+
+def _deadline(process: Process, scale: Axis) -> Mark | None:
     at = process.deadline_at
     if at is None or not scale.has(at):
         return None
     title = _("it must end by %(at)s") % {"at": timestamps.full(at)}
-    return Sign("deadline", "bad", _percent(scale.x(at)), title)
+    return _at(scale, at, title, "deadline", "bad")
 
 
-def _band(fold: Fold) -> Band:
+def _band(fold: Fold) -> Mark:
     title = _("%(time)s left out") % {"time": badges.duration(fold.seconds)}
-    return Band(_percent(fold.left), _percent(fold.width), title)
+    return Mark(percent(fold.left), title, percent(fold.width))
 
 
 def _fold_labels(folds: Sequence[Fold]) -> list[Label]:
@@ -280,11 +248,13 @@ def _fold_labels(folds: Sequence[Fold]) -> list[Label]:
             continue
         positions.append(x)
         anchor = "start" if x < 8 else "end" if x > 92 else "middle"
-        labels.append(Label(_percent(x), anchor, badges.span(fold.seconds)))
+        labels.append(Label(percent(x), anchor, badges.span(fold.seconds)))
     return labels
 
 
-def _lines(histories: Sequence[StepHistory], marks: Sequence[Mark], now: datetime) -> list[Line]:
+def _lines(
+    histories: Sequence[StepHistory], marks: Sequence[attempts.Mark], now: datetime
+) -> list[Line]:
     lines = [_mark_line(mark, "") for mark in marks]
     for history in histories:
         lines += [_mark_line(mark, history.step.name) for mark in history.marks]
@@ -292,7 +262,7 @@ def _lines(histories: Sequence[StepHistory], marks: Sequence[Mark], now: datetim
     return sorted(lines, key=lambda line: line.at)
 
 
-def _mark_line(mark: Mark, step: str) -> Line:
+def _mark_line(mark: attempts.Mark, step: str) -> Line:
     parts = [mark.actor.removeprefix(PEOPLE)] if mark.is_by_person else []
     parts += [mark.reason] if mark.reason else []
     return Line(mark.at, step, mark.text, "", "", " · ".join(parts))
@@ -325,7 +295,3 @@ def _seconds(begin: datetime, end: datetime) -> str:
 def _clock(at: datetime, now: datetime, scale: Axis) -> str:
     """Return an instant on the axis: with tenths of a second where little time is drawn."""
     return timestamps.short(at, now, with_tenths=scale.drawn_seconds < 20)
-
-
-def _percent(value: float) -> str:
-    return f"{value:.3f}%"

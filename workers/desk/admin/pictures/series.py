@@ -25,12 +25,23 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """The title of a column under the pointer."""
+class Label:
+    """A text on an axis."""
 
     x: str
-    width: str
+    anchor: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place on a plot, or a stretch of it, with its title under the pointer."""
+
+    x: str
     title: str
+    width: str = ""
+    kind: str = ""
+    tone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +130,13 @@ def bands(on: Scale, names: Sequence[str | None]) -> list[Shape]:
     return [Shape(name, "".join(path)) for name, path in sorted(paths.items())]
 
 
-def spots(on: Scale, titles: Sequence[str]) -> list[Spot]:
+def spots(on: Scale, titles: Sequence[str]) -> list[Mark]:
     """Return the columns with their titles."""
-    result = []
-    for index, title in enumerate(titles):
-        left, right = on.edges(index)
-        result.append(Spot(percent(left), percent(right - left), title))
-    return result
+    edges = [on.edges(index) for index in range(len(titles))]
+    return [
+        Mark(percent(left), title, percent(right - left))
+        for (left, right), title in zip(edges, titles, strict=True)
+    ]
 
 
 def percent(value: float) -> str:
