@@ -10,7 +10,7 @@ from tests.integration.conftest import NOW, only
 from workers.client.submission import submit
 from workers.desk.admin import snapshot
 from workers.desk.admin.actions.action import Target
-from workers.desk.admin.actions.retiming import Retime
+from workers.desk.admin.actions.of_steps import Retime
 from workers.exceptions import StateError
 from workers.models import Journal, Process
 from workers.store.db import dialect

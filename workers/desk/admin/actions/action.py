@@ -1,12 +1,13 @@
 """A verb: one thing that an operator may do to a process or to one of its steps."""
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
 from django import forms
+from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
@@ -16,7 +17,10 @@ from workers.desk.admin.masking import UNMASKED, Mask
 from workers.desk.admin.wording import Text
 from workers.exceptions import StateError
 from workers.models import Process, Step
+from workers.rules.transitions import LockedProcess
+from workers.states import PEOPLE
 from workers.store.db import dialect
+from workers.store.operate import two_persons
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,18 @@ class Target:
         assert self.step is not None
         return self.step.name
 
+    @property
+    def words(self) -> dict[str, Any]:
+        """Return what a verb's sentences may name."""
+        words: dict[str, Any] = {
+            "subject": self.process.subject,
+            "state": self.process.state,
+        }
+        if self.step is not None:
+            step = self.step
+            words |= {"step": step.name, "agent": step.agent, "n": step.failure_threshold}
+        return words
+
 
 @dataclass(frozen=True, slots=True)
 class Section:
@@ -64,12 +80,6 @@ class Preview:
     button: str = ""
     #: The same for programs.
     facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def saying(cls, sentence: str, *sections: Section, **facts: Any) -> "Preview":
-        """Make a preview without empty sections."""
-        filled = tuple(section for section in sections if section.items)
-        return cls(sentence, filled, facts=facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +120,32 @@ class VerbForm(ReasonForm):
         return text % {"subject": process.subject}
 
 
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What a verb asks at a terminal: an option, and the value of the form's data it gives."""
+
+    flag: str
+    name: str
+    help: str
+    #: The refusal without it; empty for an option that may be left out.
+    missing: str = ""
+    type: Callable[[str], Any] | None = None
+    default: Any = None
+
+    def add_to(self, parser: argparse.ArgumentParser) -> None:
+        if self.type is None:
+            parser.add_argument(self.flag, dest=self.name, action="store_true", help=self.help)
+        else:
+            parser.add_argument(
+                self.flag, dest=self.name, type=self.type, default=self.default, help=self.help
+            )
+
+
 class Verb:
     """One verb: its URL, permission, preview, options, words, and the engine's verb behind it.
 
     Everything that a page, the terminal, the journal's readers and a request for approval know of
-    a verb is declared here, once.
+    a verb is declared here, once.  Its sentences may name what ``Target.words`` has.
     """
 
     #: In its URL.
@@ -133,8 +164,17 @@ class Verb:
     is_grave: ClassVar[bool] = False
     #: Its name at a terminal, if that is not ``name`` with hyphens.
     command: ClassVar[str] = ""
+    #: What it asks at a terminal, beside the step and the reason.
+    options: ClassVar[tuple[Option, ...]] = ()
     #: Sentences for the journal's events that only this verb writes, by event.
     events: ClassVar[Mapping[str, Text]] = {}
+    #: The sentence of its preview, and what its message says after the subject.
+    sentence: ClassVar[Text] = ""
+    done: ClassVar[Text] = ""
+    #: The fact for programs; its value is the step's name, or True.
+    fact: ClassVar[str] = ""
+    #: Names of the form's data that a request for approval keeps, beside the reason.
+    kept: ClassVar[tuple[str, ...]] = ()
 
     @property
     def is_of_step(self) -> bool:
@@ -145,30 +185,63 @@ class Verb:
         return self.command or self.name.replace("_", "-")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add what the verb asks at a terminal, beside the step and the reason."""
+        """Add what the verb asks at a terminal."""
+        for option in self.options:
+            option.add_to(parser)
 
     def data_of(self, target: Target, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a form would ask, beside the reason, from the options of a terminal.
 
         Raises ``CommandError`` if one is missing.
         """
-        return {}
+        for option in self.options:
+            if option.missing and options[option.name] is None:
+                raise CommandError(option.missing)
+        return {option.name: options[option.name] for option in self.options}
 
     def params(self, target: Target, actor: str, data: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a request for approval keeps of the form's data, beside the reason."""
-        return {}
+        return {name: data[name] for name in self.kept}
 
     def permissions_for(self, target: Target) -> tuple[str, ...]:
         """Return all the permissions that this verb needs, with their app labels."""
         return (f"workers.{self.permission}",)
 
+    def rehearse(self, target: Target, stage: LockedProcess) -> Any:
+        """Try it on copies of the rows; raise ``StateError`` if it is not possible now."""
+        raise NotImplementedError
+
+    def moves(self, target: Target, stage: LockedProcess, result: Any) -> Collection[str]:
+        """Return the names of what it moves, which may take a second person."""
+        return ()
+
+    def sections(self, target: Target, stage: LockedProcess, result: Any) -> Iterable[Section]:
+        """Return the parts of its preview; ``result`` is that of ``rehearse``."""
+        return ()
+
+    def facts(self, result: Any) -> dict[str, Any]:
+        """Return its preview's facts for programs."""
+        return {}
+
+    def says(self, target: Target) -> str:
+        """Return what will happen in a sentence."""
+        return str(self.sentence) % target.words
+
     def preview(self, target: Target) -> Preview:
         """Return what will happen; raise ``StateError`` if the verb is not possible now."""
-        raise NotImplementedError
+        stage = target.rehearsal.stage()
+        result = self.rehearse(target, stage)
+        # Before the rows are tried again.
+        sections = [part for part in self.sections(target, stage, result) if part.items]
+        why = _takes_two(stage, self.moves(target, stage, result))
+        if why:
+            sections.insert(0, Section(_("Takes a second person"), (why,)))
+        button = _("Ask a second person") if why else ""
+        return Preview(self.says(target), tuple(sections), button, self.facts(result))
 
     def check(self, target: Target) -> None:
         """Raise ``StateError`` where ``preview`` would, more cheaply: a page checks each step."""
-        self.preview(target)
+        self.rehearse(target, target.rehearsal.stage())
 
     def refusal(self, target: Target) -> str:
         """Return why the verb is not possible now; empty if it is."""
@@ -178,13 +251,24 @@ class Verb:
             return str(error)
         return ""
 
+    def operate(self, process_id: int, *step: Any, **data: Any) -> Any:
+        """Call the engine's verb with the form's data."""
+        raise NotImplementedError
+
     def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
         """Carry the verb out with the form's data.
 
         Raises ``StateError``, and changes nothing, if the store refuses, or if it takes two
         persons.
         """
-        raise NotImplementedError
+        step = (target.step_name,) if target.step is not None else ()
+        result = self.operate(target.process.pk, *step, actor=actor, **data)
+        return self.outcome(target, result, data)
+
+    def outcome(self, target: Target, result: Any, data: Mapping[str, Any]) -> Outcome:
+        """Return what was done; ``result`` is that of the engine's verb."""
+        facts = {self.fact: target.step_name if target.step is not None else True}
+        return outcome_about(target, str(self.done) % target.words, **facts)
 
     def title(self, target: Target) -> str:
         if target.step is None:
@@ -194,6 +278,20 @@ class Verb:
     def beside(self, target: Target, form: forms.Form) -> dict[str, Any]:
         """Return additional context for the verb's own template."""
         return {}
+
+
+def _takes_two(stage: LockedProcess, moves: Collection[str]) -> str:
+    """Return why a second person has to approve; empty if none has to."""
+    amounts = two_persons.worth([stage.process.id], PEOPLE) if moves else {}
+    try:
+        two_persons.refuse_alone(stage, moves, PEOPLE, amounts)
+    except StateError as refusal:
+        worth = _("It is worth %(amount)s, more than %(limit)s.")
+        unknown = _("Nobody can say what it is worth.")
+        reason = worth % refusal.params if "amount" in refusal.params else unknown
+        asks = _("This asks for it: nothing changes before somebody else has approved that.")
+        return f"{reason} {asks}"
+    return ""
 
 
 def read(process_id: int, is_shown: Callable[[Process], bool]) -> Target:

@@ -1,7 +1,7 @@
 """Answering a step that waits for a person: yes or no, in the words of its agent."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from django import forms
@@ -11,10 +11,8 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.client import answers
 from workers.definitions import registry
-from workers.desk.admin.actions import second_person
 from workers.desk.admin.actions.action import (
     Outcome,
-    Preview,
     Target,
     Verb,
     VerbForm,
@@ -25,6 +23,7 @@ from workers.exceptions import Fault, Refused, StateError, UnknownAgent
 from workers.models import Sink
 from workers.rules.external_answers import Outcome as TakenAs
 from workers.rules.overdue_answers import ANSWER_STEP, permission_to_answer
+from workers.rules.transitions import LockedProcess
 from workers.runtime.timestamps import moment
 from workers.states import PEOPLE
 
@@ -82,30 +81,28 @@ class Answer(Verb):
         permission = permission_to_answer(target.step) if target.step is not None else ""
         return (permission or ANSWER_STEP,)
 
-    def check(self, target: Target) -> None:
+    def rehearse(self, target: Target, stage: LockedProcess) -> None:
         step = target.step
         assert step is not None
         if not (step.deferral and permission_to_answer(step)):
             text = _("Step %(step)s is %(state)s and waits for nobody's answer.")
             raise StateError(text % {"step": step.name, "state": step.state})
 
-    def preview(self, target: Target) -> Preview:
-        self.check(target)
+    def moves(self, target: Target, stage: LockedProcess, result: Any) -> Collection[str]:
+        return (target.step_name,)
+
+    def says(self, target: Target) -> str:
         assert target.step is not None
         text = _(
             "%(yes)s: %(subject)s goes on from %(step)s. %(no)s: what it did so far is undone."
         )
-        sentence = text % {
-            **labels_of(target.step.agent)._asdict(),
-            "subject": target.process.subject,
-            "step": target.step_name,
-        }
+        sentence = text % {**labels_of(target.step.agent)._asdict(), **target.words}
         if Sink.objects.filter(process=target.process.pk).exists():
             sentence += " " + _("Whoever submitted it is told.")
         if target.step.complete_by is not None:
             until = _("Not decided yet? Leave it as it is: it waits until %(at)s.")
             sentence += " " + until % {"at": moment(target.step.complete_by, target.now)}
-        return second_person.preview(sentence, target.rehearsal.stage(), [target.step_name])
+        return sentence
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         decision = parser.add_mutually_exclusive_group()

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,16 +11,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.client import operations
-from workers.desk.admin.actions import second_person
 from workers.desk.admin.actions.action import (
     Outcome,
-    Preview,
     Target,
     Verb,
     VerbForm,
     outcome_about,
 )
 from workers.exceptions import StateError
+from workers.rules.transitions import LockedProcess
 from workers.states import FINAL_PROCESS_STATES
 from workers.store.operate import edit_input
 
@@ -123,22 +122,23 @@ class EditInput(Verb):
     command = "edit"
     events: ClassVar = {"input_edited": lazy("Its input was changed")}
 
-    def check(self, target: Target) -> None:
-        process = target.process
-        if process.state in FINAL_PROCESS_STATES:
-            text = _("%(subject)s is %(state)s: no agent will read its input again.")
-            raise StateError(text % {"subject": process.subject, "state": process.state})
-        if not process.editable:
-            text = _("The workflow of %(subject)s lets nothing of its input be changed.")
-            raise StateError(text % {"subject": process.subject})
+    kept = ("changes",)
+    sentence = lazy(
+        "Agents work from the new values from the next call on; calls already sent keep "
+        "what they were sent with."
+    )
+    operate = staticmethod(operations.edit_input)
 
-    def preview(self, target: Target) -> Preview:
-        self.check(target)
-        sentence = _(
-            "Agents work from the new values from the next call on; calls already sent keep "
-            "what they were sent with."
-        )
-        return second_person.preview(sentence, target.rehearsal.stage(), paths_of(target))
+    def rehearse(self, target: Target, stage: LockedProcess) -> None:
+        if target.process.state in FINAL_PROCESS_STATES:
+            text = _("%(subject)s is %(state)s: no agent will read its input again.")
+            raise StateError(text % target.words)
+        if not target.process.editable:
+            text = _("The workflow of %(subject)s lets nothing of its input be changed.")
+            raise StateError(text % target.words)
+
+    def moves(self, target: Target, stage: LockedProcess, result: Any) -> Collection[str]:
+        return paths_of(target)
 
     def beside(self, target: Target, form: forms.Form) -> dict[str, Any]:
         if not isinstance(form, InputForm) or not form.is_ready:
@@ -160,13 +160,9 @@ class EditInput(Verb):
     def data_of(self, target: Target, options: Mapping[str, Any]) -> dict[str, Any]:
         return {"changes": dict(options["changes"])}
 
-    def params(self, target: Target, actor: str, data: Mapping[str, Any]) -> dict[str, Any]:
-        return {"changes": data["changes"]}
-
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
-        changed = operations.edit_input(target.process.pk, actor=actor, **data)
-        text = _("changed: %(paths)s.") % {"paths": ", ".join(changed)}
-        return outcome_about(target, text, changed=changed)
+    def outcome(self, target: Target, result: Any, data: Mapping[str, Any]) -> Outcome:
+        text = _("changed: %(paths)s.") % {"paths": ", ".join(result)}
+        return outcome_about(target, text, changed=result)
 
 
 def _change_of(text: str) -> tuple[str, Any]:

@@ -1,6 +1,6 @@
 """The page of a verb: its preview, its form, and the POST that carries it out once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django import forms
@@ -10,15 +10,19 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from workers.client import operations
 from workers.desk.admin import showing
-from workers.desk.admin.actions import places, second_person
-from workers.desk.admin.actions.action import Target, Verb, VerbForm, read
+from workers.desk.admin.actions import places
+from workers.desk.admin.actions.action import Target, Verb, VerbForm, message_about, read
 from workers.desk.admin.actions.places import Place
 from workers.desk.admin.lists import LiveMedia
 from workers.exceptions import StateError
 from workers.models import Process
+from workers.rules.approved_acts import Act
+from workers.rules.two_persons import NEEDS_ANOTHER
 from workers.states import PEOPLE
 
 
@@ -64,7 +68,7 @@ def answer(
         status = 409 if why_not else 400 if form.errors else 200
         return _page(request, verb, target, place, form, status=status, refusal=why_not)
     try:
-        message = second_person.act_or_ask(verb, target, actor(request), form.cleaned_data)
+        message = _act_or_ask(verb, target, actor(request), form.cleaned_data)
     except StateError as refusal:
         # Show the process, and its sequence, as they are now.
         target = _target(request, process_id, step)
@@ -72,6 +76,24 @@ def answer(
     write_log(request, target.process, message, form.cleaned_data.get("reason", ""))
     messages.success(request, message)
     return redirect(place.url)
+
+
+def _act_or_ask(verb: Verb, target: Target, actor: str, data: Mapping[str, Any]) -> str:
+    """Act, or ask for approval if that takes two persons; return the message to the operator."""
+    try:
+        return verb.perform(target, actor, dict(data)).message
+    except StateError as refusal:
+        if refusal.code not in NEEDS_ANOTHER:
+            raise
+    request = operations.ask_for_approval(
+        target.process.pk,
+        Act(verb.name, target.step.name if target.step else "", verb.params(target, actor, data)),
+        actor=actor,
+        reason=data["reason"],
+        sequence=data["sequence"],
+    )
+    text = _("request %(n)d waits for a second person; nothing has changed.")
+    return message_about(target, text % {"n": request})
 
 
 def write_log(request: HttpRequest, row: Any, message: str, reason: str) -> None:

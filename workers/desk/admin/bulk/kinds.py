@@ -11,11 +11,8 @@ from django.utils.translation import gettext_lazy as _
 
 from workers.desk.admin.actions.action import Target, Verb
 from workers.desk.admin.actions.dry_run import NOBODY
-from workers.desk.admin.actions.pausing import Pause, Resume
-from workers.desk.admin.actions.redoing import Redo
-from workers.desk.admin.actions.resubmitting import Resubmit
-from workers.desk.admin.actions.retrying import Retry
-from workers.desk.admin.actions.undoing import Cancel
+from workers.desk.admin.actions.of_processes import Cancel, Pause, Resubmit, Resume
+from workers.desk.admin.actions.of_steps import Redo, Retry
 from workers.desk.admin.filters import is_paused, not_over, with_step
 from workers.desk.admin.wording import Text
 from workers.desk.rules.job_verbs import VERBS
@@ -88,7 +85,7 @@ def _with_skip_alert(rows: QuerySet[Any], path: str, now: datetime) -> QuerySet[
 
 
 def _steps_to_undo(target: Target) -> list[str]:
-    plan = compensation.begin(target.rehearsal.stage(), Cancel.outcome, NOBODY, "")
+    plan = compensation.begin(target.rehearsal.stage(), Cancel.end, NOBODY, "")
     return [undo.name for undo in plan.undo]
 
 
