@@ -15,9 +15,9 @@ from orders.admin import needs, resubmitting, search
 from orders.models import Order, Return
 from orders.models.order import PRIVATE
 from orders.money import money_of, money_of_each
-from workers.desk.admin import badges, columns, masking, showing, subjects
+from workers.desk.admin import badges, masking, process_list, showing, subjects
 from workers.desk.admin.actions import places
-from workers.desk.admin.csv_lists import PROCESS_HEADS, process_cells
+from workers.desk.admin.csv_files import PROCESS_HEADS, process_cells
 from workers.desk.admin.filters import amount_filter
 from workers.desk.admin.lists import View, column
 from workers.desk.admin.process_list import PROCESS_FILTERS, ProcessListAdmin
@@ -131,10 +131,10 @@ class OrderAdmin(ProcessListAdmin):
 
     # Lists stay masked: a name is shown for one order at a time, which is journalled.
     customer = column(_("customer"), lambda row: masking.masked(row.customer_name))
-    state = column(_("state"), columns.state_of, "process__state")
+    state = column(_("state"), process_list.state_of, "process__state")
     age = column(
         _("age"),
-        lambda row: badges.beside(columns.age_of(row), row.get_source_display()),
+        lambda row: badges.beside(process_list.age_of(row), row.get_source_display()),
         "-process_id",
     )
 

@@ -18,7 +18,7 @@ from tests.admin.conftest import alert_about, note, order_in_error, staff
 from tests.admin.test_masking import ADDRESS, NAME, found, private_letter, private_order
 from workers.client import operations
 from workers.desk.admin import csv_files
-from workers.desk.admin.act_filters import acts_alone
+from workers.desk.admin.act_lines import acts_alone
 from workers.desk.store import jobs
 from workers.models import Act, Alert, Journal, Process
 from workers.store import acts

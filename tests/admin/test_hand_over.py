@@ -103,8 +103,8 @@ def test_the_sheet_has_what_the_next_one_must_know(keeper: Client) -> None:
     process = busy()
     html = keeper.get(SHEET).content.decode()
     for said in (
-        "fails for good", "They know.", "stock.reserve", "stocktaking", process.subject, "audit",
-        "2 of 9", "mended", "payment.charge", "next probe",
+        "fails for good", "They know.", "stock.reserve", "stocktaking", process.subject,
+        "2 of 9", "mended", "payment.charge", "next probe", "by operator:ann: audit",
     ):  # fmt: skip
         assert said in html, said
 

@@ -113,7 +113,7 @@ def test_the_page_says_what_broke_and_what_to_do(owner: Client, incident: Incide
     assert "Fix the cause, then resubmit, or complete, skip or undo." in html
     assert "Next: nothing until you act." in html
     assert "POST /charge: answered 400" in html
-    assert html.count('<rect x="') == 1
+    assert html.count('class="sas-s-came"') == 1
     for number in range(3):
         assert f"Order {number}" in html
 

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from tests.admin.conftest import order_in_error, order_with, staff
-from workers.desk.admin import view_counts, view_lists
+from workers.desk.admin import view_lists
 from workers.desk.admin.saved_view import ViewForm
 from workers.desk.models import SavedView
 from workers.desk.store import saved_views
@@ -278,7 +278,7 @@ def test_views_are_counted_where_the_list_asks_for_it(viewer: Client) -> None:
 
 
 def test_counts_stop_at_a_bound(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view_counts, "COUNTED", 1)
+    monkeypatch.setattr(view_lists, "COUNTED", 1)
     monkeypatch.setattr("workers.desk.admin.paging.COUNTED", 1)
     for _ in range(3):
         order_in_error()

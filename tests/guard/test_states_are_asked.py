@@ -17,7 +17,7 @@ STATES = {str(state) for state in ProcessState}
 #: of states.
 SPELLED = {
     *("workers/models/process.py", "workers/store/locked/save.py"),
-    *("orders/admin/dead_letter.py", "orders/schemas.py", "workers/desk/admin/act_filters.py"),
+    *("orders/admin/dead_letter.py", "orders/schemas.py", "workers/desk/admin/act_lines.py"),
 }
 MODULES = [
     path

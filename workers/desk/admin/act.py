@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import ReadOnlyAdmin
-from workers.desk.admin import act_filters, act_lines, badges, csv_lists, search, subjects
-from workers.desk.admin.csv_lists import CsvListAdmin
+from workers.desk.admin import act_lines, badges, csv_files, search, subjects
+from workers.desk.admin.csv_files import CsvListAdmin
 from workers.desk.admin.lists import LiveListAdmin, column
 from workers.models import Act
 from workers.states import PEOPLE
@@ -52,10 +52,10 @@ class ActAdmin(ReadOnlyAdmin, CsvListAdmin, LiveListAdmin):
     list_display = ("when", "who", "what", "about", "why")
     list_display_links = ("when",)
     list_filter: ClassVar = (
-        act_filters.PersonFilter,
-        act_filters.VerbFilter,
-        act_filters.JobFilter,
-        act_filters.FollowingFilter,
+        act_lines.PersonFilter,
+        act_lines.VerbFilter,
+        act_lines.JobFilter,
+        act_lines.FollowingFilter,
         "at",
     )
     show_facets = ShowFacets.NEVER
@@ -106,7 +106,7 @@ class ActAdmin(ReadOnlyAdmin, CsvListAdmin, LiveListAdmin):
             untyped: Any = row
             reason = row.detail.get("reason", "")
             yield (
-                csv_lists.instant(row.at),
+                csv_files.instant(row.at),
                 row.actor,
                 row.event,
                 untyped.line.event,

@@ -1,39 +1,150 @@
-"""The flow of each agent: its limits and load, its breaker, and what operators set."""
+"""The flow of each agent: its limits and load, its breaker, and setting them."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from django import forms
 from django.contrib import admin
 from django.db.models import Count
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import ReadOnlyAdmin
-from workers.desk.admin import badges
+from workers.client import operations
+from workers.desk.admin import badges, summaries, timeline
+from workers.desk.admin.actions.action import ReasonForm
+from workers.desk.admin.actions.page import actor
+from workers.desk.admin.actions.row_act import RowAct
 from workers.desk.admin.filters import not_over
-from workers.desk.admin.flow_views import SET
 from workers.desk.admin.lists import LiveListAdmin, column, set_now
 from workers.desk.admin.row_page import RowPageAdmin
+from workers.exceptions import StateError
 from workers.models import Flow, LiveStep, Step
 from workers.rules.breaker import Breaker
+from workers.runtime.failpoints import durable
 from workers.states import LIVE_STEP_STATES, BreakerState, StepState
-from workers.store.flow import holds, last_answers
+from workers.store.db import dialect
+from workers.store.flow import flow_settings, holds, last_answers
+
+PERMISSION = "workers.operate_flow"
+FORCED = (
+    ("", lazy("Neither: it decides itself")),
+    ("open", lazy("Open: nothing is claimed for this agent")),
+    ("closed", lazy("Closed: claims pass, whatever it has seen")),
+)
+
+
+class FlowForm(ReasonForm):
+    window = forms.IntegerField(
+        label=lazy("Window"),
+        min_value=0,
+        max_value=flow_settings.MAX_WINDOW,
+        help_text=lazy("Requests in flight at most. 0: none is sent."),
+    )
+    rate_per_second = forms.FloatField(
+        label=lazy("Rate per second"),
+        required=False,
+        max_value=flow_settings.MAX_WINDOW,
+        help_text=lazy("Claims a second at most. Empty: no limit."),
+        widget=forms.NumberInput(attrs={"step": "any", "min": "0"}),
+    )
+    deferred_window = forms.IntegerField(
+        label=lazy("Answers outstanding"),
+        required=False,
+        min_value=1,
+        max_value=flow_settings.MAX_WINDOW,
+        help_text=lazy("Of calls that are answered later, at most. Empty: no limit."),
+    )
+    forced = forms.ChoiceField(label=lazy("Breaker by force"), choices=FORCED, required=False)
+    #: The values as the operator saw them: the second of two concurrent changes is refused.
+    seen = forms.CharField(widget=forms.HiddenInput, max_length=200)
+
+    field_order = ("window", "rate_per_second", "deferred_window", "forced", "reason")
+
+    def clean_rate_per_second(self) -> float | None:
+        rate: float | None = self.cleaned_data["rate_per_second"]
+        if rate is not None and not rate > 0:
+            raise forms.ValidationError(lazy("A rate is above 0. Leave it empty for no limit."))
+        return rate
+
+
+def seen(flow: Flow) -> str:
+    return f"{flow.window}:{flow.rate_per_second}:{flow.deferred_window}:{flow.forced}"
+
+
+class SetFlow(RowAct):
+    """Set the changed values of an agent's flow."""
+
+    name = "set"
+    address = "<str:agent>/set/"
+    model = Flow
+    permission = PERMISSION
+    label = lazy("Set the flow of %(agent)s")
+    back = lazy("Back to the flow")
+    button = lazy("Set")
+    sentence = lazy(
+        "What is set holds from the next claim on. What is in flight goes on to its end."
+    )
+    form = FlowForm
+    template = "admin/workers/set_flow.html"
+
+    def initial(self, request: HttpRequest, row: Flow) -> dict[str, Any]:
+        return {
+            "window": row.window,
+            "rate_per_second": row.rate_per_second,
+            "deferred_window": row.deferred_window,
+            "forced": row.forced or "",
+            "seen": seen(row),
+        }
+
+    def perform(self, request: HttpRequest, row: Flow, data: dict[str, Any]) -> str:
+        names = ("window", "rate_per_second", "deferred_window")
+        values = {name: data[name] for name in names} | {"forced": data["forced"] or None}
+        with durable("flow.set"):
+            flow = Flow.objects.select_for_update().get(pk=row.pk)
+            if seen(flow) != data["seen"]:
+                raise StateError(
+                    _("%(agent)s was set by somebody else since the page was opened. Look again.")
+                    % {"agent": row.agent}
+                )
+            changed = operations.set_flow(
+                row.agent, values, actor=actor(request), reason=data["reason"]
+            )
+        if not changed:
+            raise StateError(_("Nothing is different: every value is what it was."))
+        changes = summaries.diff(changed)
+        return _("%(agent)s: %(changes)s.") % {"agent": row.agent, "changes": changes}
+
+    def title(self, row: Flow) -> str:
+        return str(self.label) % {"agent": row.agent}
+
+    def context(self, request: HttpRequest, row: Flow) -> dict[str, Any]:
+        now = dialect.read_clock()
+        return {
+            "flow": row,
+            "lines": timeline.of_agent(row.agent),
+            "now": now,
+            "server_now": now.isoformat(),
+        }
+
+
+SET = SetFlow()
 
 
 def _set(row: Any) -> SafeString:
     if not row.may_set:
         return badges.NOTHING
-    return badges.page_button(SET.address_of(row.agent), _("Set…"), row.agent)
+    return badges.page_button(SET.address_of(row.agent), lazy("Set…"), row.agent)
 
 
 def _breaker(row: Any) -> SafeString:
-    held = badges.label(_("held"), "pending", "skipped") if row.is_held else ""
+    held = badges.label(lazy("held"), "pending", "skipped") if row.is_held else ""
     mark = format_html("{} {}", breaker_mark(row, row.now), held)
     if not row.last_answer:
         return mark
@@ -43,15 +154,15 @@ def _breaker(row: Any) -> SafeString:
 def _rate(row: Flow) -> SafeString:
     if row.rate_per_second is None:
         return badges.NOTHING
-    return badges.labelled(gettext("rate"), f"{row.rate_per_second:g}")
+    return badges.labelled(_("rate"), f"{row.rate_per_second:g}")
 
 
 def _deferred(row: Any) -> SafeString:
     if row.deferred_window is None:
         return badges.NOTHING
     params = {"number": row.outstanding, "most": row.deferred_window}
-    text = gettext("%(number)d of %(most)d") % params
-    return badges.labelled(gettext("answers outstanding"), text)
+    text = _("%(number)d of %(most)d") % params
+    return badges.labelled(_("answers outstanding"), text)
 
 
 @admin.register(Flow)
@@ -60,7 +171,7 @@ class FlowAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
 
     change_form_template = "admin/workers/flow_page.html"
     # The model's verbose name cannot be counted.
-    row_name, rows_name = _("agent"), _("agents")
+    row_name, rows_name = lazy("agent"), lazy("agents")
     list_display = (
         *("agent", "breaker", "window_", "rate", "deferred"),
         *("in_flight", "waiting", "in_error", "set_"),
@@ -105,21 +216,19 @@ class FlowAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     def row_context(self, request: HttpRequest, row: Flow) -> dict[str, Any]:
         return {"title": row.agent}
 
-    breaker = column(_("breaker"), _breaker)
-    rate = column(_("rate per second"), _rate, "rate_per_second")
-    deferred = column(_("answers outstanding"), _deferred, "deferred_window")
-    window_ = column(
-        _("window"), lambda row: badges.labelled(gettext("window"), row.window), "window"
-    )
-    set_ = column(_("set"), _set)
+    breaker = column(lazy("breaker"), _breaker)
+    rate = column(lazy("rate per second"), _rate, "rate_per_second")
+    deferred = column(lazy("answers outstanding"), _deferred, "deferred_window")
+    window_ = column(lazy("window"), lambda row: badges.labelled(_("window"), row.window), "window")
+    set_ = column(lazy("set"), _set)
     in_flight = column(
-        _("in flight"), lambda row: _number(row, StepState.PROCESSING, gettext("in flight"))
+        lazy("in flight"), lambda row: _number(row, StepState.PROCESSING, _("in flight"))
     )
     waiting = column(
-        _("waiting for room or time"),
-        lambda row: _number(row, StepState.PENDING, gettext("waiting")),
+        lazy("waiting for room or time"),
+        lambda row: _number(row, StepState.PENDING, _("waiting")),
     )
-    in_error = column(_("in error"), lambda row: _number(row, StepState.ERROR, gettext("in error")))
+    in_error = column(lazy("in error"), lambda row: _number(row, StepState.ERROR, _("in error")))
 
 
 def _number(row: Any, state: str, name: str) -> SafeString:
@@ -158,7 +267,7 @@ def breaker_mark(flow: Flow, now: datetime) -> SafeString:
     return format_html(
         "{} {}",
         mark,
-        badges.countdown(flow.open_until, now, gettext("tried again in %s"), gettext("due")),
+        badges.countdown(flow.open_until, now, _("tried again in %s"), _("due")),
     )
 
 

@@ -1,28 +1,46 @@
-"""The hand-over sheet: what the next person on duty must know, as a page and as text."""
+"""The hand-over sheet: what the next person on duty must know, as a page, as text, as mail."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods
 
 from workers.desk.admin import badges, masking, piles
+from workers.desk.admin.actions.page import actor
 from workers.desk.admin.bulk.kinds import label_of
 from workers.desk.admin.filters import is_paused
+from workers.desk.admin.lists import LiveMedia
 from workers.desk.admin.paging import COUNTED, counted
 from workers.desk.admin.piles import Pile, WaitingPile
 from workers.desk.models import BulkJob, Note
+from workers.desk.models.route import RouteKind
+from workers.desk.notify import incident_sender as senders
+from workers.desk.notify.incident_sender import EncodedMessage
 from workers.desk.operate import incident_list
 from workers.desk.operate.incident_list import IncidentLine
 from workers.desk.states import JobState
 from workers.desk.texts import alert_texts
-from workers.desk.texts.wait_reasons import next_probe
-from workers.models import Hold, Process
+from workers.desk.texts.wait_reasons import by_whom, next_probe
+from workers.models import Hold, Incident, Process
+from workers.notify.senders.delivery import Undelivered
 from workers.ops import wait_facts
 from workers.runtime import timestamps
+from workers.store import acts
 
 #: Rows of each kind on one sheet; the rest is counted.
 MOST = 100
@@ -87,7 +105,7 @@ def read(hours: int = SHIFT_HOURS, now: datetime | None = None) -> Sheet:
             Hold.objects.filter(ended_at=None).order_by("began_at")[:MOST], "reason"
         ),
         paused=[
-            PausedProcess(process, str(pauses[process.pk]) if process.pk in pauses else "")
+            PausedProcess(process, by_whom(pauses[process.pk]) if process.pk in pauses else "")
             for process in shown
         ],
         paused_count=counted(len(paused)),
@@ -211,3 +229,103 @@ def _job(job: BulkJob) -> str:
 
 def _breaker(agent: str, since: datetime | None, comes: str) -> str:
     return f"{agent}, {timestamps.full(since)}: {comes}" if since else f"{agent}: {comes}"
+
+
+PERMISSION = "workers.hand_over_incident"
+
+
+class HoursForm(forms.Form):
+    hours = forms.IntegerField(
+        label=lazy("Notes of the last hours"), min_value=1, max_value=LONGEST_HOURS
+    )
+
+
+class MailForm(forms.Form):
+    """The recipients, and a comment."""
+
+    to: Any = forms.ModelMultipleChoiceField(
+        label=lazy("To"),
+        queryset=None,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=lazy("Users of the admin who have an address. Personal data is masked."),
+    )
+    comment = forms.CharField(
+        label=lazy("Beside it"),
+        required=False,
+        max_length=2000,
+        help_text=lazy("Stands above the sheet."),
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        users = get_user_model()._default_manager.filter(is_active=True, is_staff=True)
+        to: Any = self.fields["to"]
+        to.queryset = users.exclude(email="").order_by(get_user_model().USERNAME_FIELD)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def show(request: HttpRequest) -> HttpResponse:
+    """Show the sheet; on POST mail it, masked as it is shown."""
+    if not request.user.has_perm(PERMISSION):
+        raise PermissionDenied
+    hours_form = HoursForm(request.GET or {"hours": SHIFT_HOURS})
+    hours = hours_form.cleaned_data["hours"] if hours_form.is_valid() else SHIFT_HOURS
+    sheet = read(hours)
+    if request.method != "POST":
+        return _page(request, sheet, hours_form, MailForm())
+    form = MailForm(request.POST)
+    if not form.is_valid():
+        return _page(request, sheet, hours_form, form, status=400)
+    try:
+        _mail(form.cleaned_data, sheet)
+    except Undelivered as problem:
+        refusal = _("The mail did not leave: %(why)s.") % {"why": problem}
+        return _page(request, sheet, hours_form, form, status=502, refusal=refusal)
+    names = [user.get_username() for user in form.cleaned_data["to"]]
+    detail = {"to": names, "reason": form.cleaned_data["comment"]}
+    acts.record_act("handed_over", detail, actor=actor(request))
+    messages.success(request, _("Mailed to %(names)s.") % {"names": ", ".join(names)})
+    return redirect("admin:workers_incident_hand_over")
+
+
+def _list_url(request: HttpRequest, pile: WaitingPile) -> str:
+    """Return the URL of the list of a pile; empty if the user may not see it."""
+    if not request.user.has_perm(pile.permission):
+        return ""
+    return f"{reverse(pile.page)}?{pile.query}".rstrip("?")
+
+
+def _mail(data: dict[str, Any], sheet: Sheet) -> None:
+    sheet_text = text(sheet)
+    subject = sheet_text.partition("\n")[0]
+    body = f"{data['comment']}\n\n{sheet_text}" if data["comment"] else sheet_text
+    address = ",".join(user.email for user in data["to"])
+    senders.send(EncodedMessage(RouteKind.MAIL, address, "", f"msg_{uuid4().hex}", subject, body))
+
+
+def _page(
+    request: HttpRequest,
+    sheet: Sheet,
+    hours_form: HoursForm,
+    form: MailForm,
+    *,
+    status: int = 200,
+    refusal: str = "",
+) -> HttpResponse:
+    context = {
+        **admin.site.each_context(request),
+        "title": _("Hand-over"),
+        "sheet": sheet,
+        "piles": [(*pair, _list_url(request, pair[0])) for pair in sheet.piles],
+        "asked": hours_form,
+        "form": form,
+        "refusal": refusal,
+        "query": request.GET.urlencode(),
+        "server_now": sheet.now.isoformat(),
+        "media": forms.Media(LiveMedia),
+        "opts": Incident._meta,
+    }
+    return TemplateResponse(
+        request, "admin/workers/incident/hand_over.html", context, status=status
+    )

@@ -1,19 +1,123 @@
-"""Holds: what operators have stopped, since when, why, and until when."""
+"""Holds: what operators have stopped, since when and why; holding and lifting."""
 
 from typing import Any
 
-from django.contrib import admin
+from django import forms
+from django.contrib import admin, messages
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import ReadOnlyAdmin
+from workers.client import operations
+from workers.definitions import registry
 from workers.desk.admin import badges, masking
-from workers.desk.admin.hold_views import HOLD, LIFT
+from workers.desk.admin.actions.action import ReasonForm
+from workers.desk.admin.actions.page import actor
+from workers.desk.admin.actions.row_act import RowAct
 from workers.desk.admin.lists import LiveListAdmin, column
-from workers.models import Hold
+from workers.models import Flow, Hold
+
+PERMISSION = "workers.operate_hold"
+
+
+class HoldForm(ReasonForm):
+    """What to hold, from one list of all choices, so that no name is mistyped."""
+
+    what = forms.ChoiceField(label=lazy("Hold"))
+
+    field_order = ("what", "reason")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field: Any = self.fields["what"]
+        field.choices = choices()
+
+    def clean_what(self) -> tuple[str, str]:
+        kind, _colon, name = self.cleaned_data["what"].partition(":")
+        return kind, name
+
+
+def choices() -> list[tuple[str, Any]]:
+    """Return everything that can be held: agents with a flow row, and steps of the code."""
+    agents = Flow.objects.order_by("agent").values_list("agent", flat=True)
+    steps = {spec.name for workflow in registry.workflows() for spec in workflow.steps}
+    return [
+        ("everything", _("Everything")),
+        (_("Agents"), [(f"agent:{name}", name) for name in agents]),
+        (_("Steps called"), [(f"step:{name}", name) for name in sorted(steps)]),
+    ]
+
+
+class _OnHolds(RowAct):
+    """An act on holds that leads back to their list."""
+
+    model = Hold
+    permission = PERMISSION
+    label = lazy("Hold")
+    back = lazy("Back to the holds")
+    template = "admin/workers/hold.html"
+
+
+class HoldAct(_OnHolds):
+    """Hold what is chosen on its page."""
+
+    name, address = "hold", "hold/"
+    button = lazy("Hold it")
+    sentence = lazy(
+        "Nothing of it is begun until the hold is lifted. What is in flight goes on to its end, "
+        "and submissions are accepted all the same."
+    )
+    form = HoldForm
+
+    def find(self, request: HttpRequest, **address: Any) -> None:
+        return None
+
+    def initial(self, request: HttpRequest, row: None) -> dict[str, Any]:
+        # A link may preselect a choice; anything else cannot be held.
+        return {"what": request.GET["what"]} if "what" in request.GET else {}
+
+    def perform(self, request: HttpRequest, row: None, data: dict[str, Any]) -> str:
+        kind, name = data["what"]
+        operations.hold(kind, name, actor=actor(request), reason=data["reason"])
+        return _("Held: %(what)s.") % {"what": badges.hold(kind, name)}
+
+    def done(
+        self, request: HttpRequest, row: None, result: str, data: dict[str, Any]
+    ) -> HttpResponse:
+        kind, name = data["what"]
+        if hold := Hold.objects.filter(kind=kind, name=name, ended_at=None).first():
+            return super().done(request, hold, result, data)
+        # It was lifted meanwhile.
+        messages.success(request, result)
+        return redirect(self.url(request, row))
+
+
+class LiftAct(_OnHolds):
+    """Lift a hold."""
+
+    name = "lift"
+    button = lazy("Lift it")
+    sentence = lazy("What was held back goes on by itself.")
+    form = ReasonForm
+
+    def why_not(self, row: Hold) -> str:
+        if row.ended_at is None:
+            return ""
+        return _("This hold was lifted already, by %(who)s.") % {"who": row.ended_by}
+
+    def perform(self, request: HttpRequest, row: Hold, data: dict[str, Any]) -> str:
+        operations.lift(row.kind, row.name, actor=actor(request), reason=data["reason"])
+        return _("Lifted: %(what)s.") % {"what": badges.hold(row.kind, row.name)}
+
+    def title(self, row: Hold) -> str:
+        return _("Lift the hold: %(what)s") % {"what": badges.hold(row.kind, row.name)}
+
+
+HOLD, LIFT = HoldAct(), LiftAct()
 
 
 def _standing(row: Hold) -> SafeString:

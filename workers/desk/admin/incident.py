@@ -22,8 +22,7 @@ from workers.desk.admin import (
     changes,
     delivery,
     filters,
-    hand_over_views,
-    incident_csv,
+    hand_over,
     incident_links,
     incident_page,
     incident_views,
@@ -32,7 +31,7 @@ from workers.desk.admin import (
 from workers.desk.admin.bulk.form import SAMPLE
 from workers.desk.admin.bulk.kinds import BY_NAME
 from workers.desk.admin.changes import Marker
-from workers.desk.admin.hold_views import HOLD
+from workers.desk.admin.hold import HOLD
 from workers.desk.admin.list_filter import Choice, ListFilter, by_column, list_filter, row_id
 from workers.desk.admin.lists import LiveListAdmin, View, column
 from workers.desk.admin.notes import NoteForm
@@ -129,8 +128,8 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
 
     def views(self) -> list[View]:
         return [
-            ("hand_over", "hand-over/", hand_over_views.show),
-            ("csv", "<int:pk>/csv/", incident_csv.csv_view),
+            ("hand_over", "hand-over/", hand_over.show),
+            ("csv", "<int:pk>/csv/", incident_page.csv_view),
             ("desk", "desk/", desk),
             ("sample", "<int:pk>/sample/", self.sample_view),
             ("live", "<int:pk>/live/", self.live_view),

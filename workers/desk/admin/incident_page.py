@@ -1,13 +1,18 @@
-"""Everything an operator sees of one incident: what broke, how much of it, and its members."""
+"""Everything an operator sees of one incident: what broke, its members; these as a file."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qs
 
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
+from django.http import HttpRequest, StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.http import require_http_methods
 
-from workers.desk.admin import arrivals, masking, subjects, timeline
+from workers.desk.admin import arrivals, csv_files, masking, subjects, timeline
 from workers.desk.admin.arrivals import Arrivals
 from workers.desk.admin.paging import COUNTED
 from workers.desk.admin.timeline import Line
@@ -135,3 +140,38 @@ def notes(incident: Incident) -> list[Note]:
     """Return the newest notes on an incident, masked in memory: never to be saved."""
     rows = incident.notes.select_related("author").order_by("-pk")[:NOTES]
     return masking.conceal_words(rows, "text")
+
+
+HEADS = ("process", "subject", "message", "raised_at", "times", "ended_at", "worth")
+
+
+@require_http_methods(["GET", "POST"])
+def csv_view(request: HttpRequest, pk: int) -> StreamingHttpResponse:
+    """Send the alerts of an incident, the newest first, as they are read."""
+    if not request.user.has_perm("workers.view_incident"):
+        raise PermissionDenied
+    incident = get_object_or_404(Incident, pk=pk)
+    lines = _lines(incident, is_personal=csv_files.asks_personal(request))
+    detail = {"incident": incident.key, "id": incident.pk}
+    return csv_files.answer(request, f"incident-{incident.pk}", HEADS, lines, **detail)
+
+
+def _lines(incident: Incident, *, is_personal: bool) -> Iterator[list[Any]]:
+    rows = incident.alerts.select_related("process").defer("process__input").order_by("-pk")
+    last_id: int | None = None
+    while alerts := list(
+        (rows if last_id is None else rows.filter(pk__lt=last_id))[: csv_files.READ_AT_ONCE]
+    ):
+        last_id = alerts[-1].pk
+        if not is_personal:
+            masking.conceal_alerts(alerts)
+        for alert in alerts:
+            yield [
+                alert.process_id or "",
+                alert.process.subject if alert.process else "",
+                alert.message,
+                csv_files.instant(alert.raised_at),
+                alert.times,
+                csv_files.instant(alert.resolved_at),
+                alert.money if alert.money is not None else "",
+            ]

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.desk.admin.actions.page import actor
-from workers.desk.admin.actions.row_act import RowAct
+from workers.desk.admin.actions.row_act import CommentForm, RowAct
 from workers.desk.admin.notes import NoteForm
 from workers.desk.admin.wording import Text
 from workers.desk.store import incident_commands, notes
@@ -19,18 +19,6 @@ from workers.desk.texts import alert_texts
 from workers.models import Incident
 from workers.states import IncidentState
 from workers.store.db import dialect
-
-
-class CommentForm(forms.Form):
-    """An operator's comment on an act; kept in the journal."""
-
-    comment = forms.CharField(
-        label=lazy("Comment"),
-        required=False,
-        max_length=500,
-        help_text=lazy("Optional. Kept in the journal with your name."),
-        widget=forms.Textarea(attrs={"rows": 3}),
-    )
 
 
 class AssignForm(CommentForm):

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import ReadOnlyAdmin
-from workers.desk.admin import badges, changes, job_page, job_views, masking
+from workers.desk.admin import badges, changes, job_page, masking
 from workers.desk.admin.bulk.kinds import KINDS, label_of
 from workers.desk.admin.changes import Marker
 from workers.desk.admin.list_filter import by_column, list_filter
@@ -40,11 +40,11 @@ class BulkJobAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     search_help_text = lazy("Who")
     sortable_by = ()
     ordering = ("-id",)
-    acts = tuple(job_views.STEERS[name] for name in STEERING)
+    acts = tuple(job_page.STEERS[name] for name in STEERING)
 
     def views(self) -> list[View]:
         live = ("live", "<int:pk>/live/", self.live_view)
-        return [live, ("csv", "<int:pk>/csv/", job_views.csv_view), *super().views()]
+        return [live, ("csv", "<int:pk>/csv/", job_page.csv_view), *super().views()]
 
     def marker(self, request: HttpRequest) -> Marker:
         return changes.of_jobs()
@@ -56,7 +56,7 @@ class BulkJobAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Let the user who started a job see it, too."""
         return super().has_view_permission(request, obj) or (
-            isinstance(obj, BulkJob) and job_views.is_own(request, obj)
+            isinstance(obj, BulkJob) and job_page.is_own(request, obj)
         )
 
     def row_context(self, request: HttpRequest, row: BulkJob) -> dict[str, Any]:

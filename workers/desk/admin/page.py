@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from workers.desk.admin import changes, lists, masking, notes, panel, showing, undo_request_views
+from workers.desk.admin import changes, lists, masking, notes, panel, showing, undo_request
 from workers.desk.admin.actions import available
 from workers.desk.admin.actions.page import actor
 from workers.desk.admin.list_filter import row_id
@@ -108,9 +108,7 @@ class ProcessPageAdmin(RowPageAdmin, AskableListAdmin):
                 origin=self.origin,
                 without=self.own_verbs,
             ),
-            "undo_request": undo_request_views.of_process(process)
-            if row.has_undo_request
-            else None,
+            "undo_request": undo_request.of_process(process) if row.has_undo_request else None,
             "mask": mask,
             "is_shown": is_shown,
             "showing_url": self._showing_url(request, row, is_shown=is_shown),

@@ -8,10 +8,10 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from workers.desk.admin import causes, columns, filters, person, search, subjects, waiting
+from workers.desk.admin import causes, filters, person, process_list, search, subjects, waiting
 from workers.desk.admin.actions import VERBS
 from workers.desk.admin.actions.page import view_of
-from workers.desk.admin.csv_lists import PROCESS_HEADS, process_cells
+from workers.desk.admin.csv_files import PROCESS_HEADS, process_cells
 from workers.desk.admin.lists import View, column
 from workers.desk.admin.process_list import PROCESS_FILTERS, ProcessListAdmin
 from workers.models import Process
@@ -66,5 +66,5 @@ class ProcessAdmin(ProcessListAdmin):
         subject_url = subjects.pages([row.pk]).get(row.pk)
         return {**super().page_context(request, row), "subject_url": subject_url}
 
-    state_mark = column(_("state"), columns.state_of, "state")
-    age = column(_("age"), columns.age_of, "-id")
+    state_mark = column(_("state"), process_list.state_of, "state")
+    age = column(_("age"), process_list.age_of, "-id")

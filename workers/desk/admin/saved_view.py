@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_POST, require_safe
 
-from workers.desk.admin import badges, view_counts, view_lists
+from workers.desk.admin import badges, view_lists
 from workers.desk.admin.lists import AskableListAdmin, LiveMedia, View, column
 from workers.desk.admin.view_lists import SaveForm, ViewListAdmin
 from workers.desk.models import SavedView
@@ -45,7 +45,7 @@ def save(request: HttpRequest) -> HttpResponse:
         messages.error(request, str(error))
         return response
     try:
-        view_counts.check(request, model_admin, query)
+        view_lists.check(request, model_admin, query)
     except ViewError as error:
         messages.error(request, str(error))
         # The list would refuse the URL without a message.
@@ -66,7 +66,7 @@ def links(request: HttpRequest) -> HttpResponse:
     """Answer with the views that stand above a list, each with its count."""
     model_admin = _list_with_label(request, request.GET.get("list", ""))
     view_links = view_lists.links(request, model_admin, request.GET.get("shown", ""))
-    looks = view_counts.look(request, [link.view for link in view_links])
+    looks = view_lists.look(request, [link.view for link in view_links])
     context = {"label": model_admin.list_label, "links": view_links, "looks": looks}
     return TemplateResponse(request, "admin/workers/saved_view/links.html", context)
 
@@ -150,7 +150,7 @@ class SavedViewAdmin(AskableListAdmin):
         return view_lists.visible(request)
 
     def prepare(self, request: HttpRequest, rows: list[Any]) -> None:
-        looks, list_admins = view_counts.look(request, rows), view_lists.lists()
+        looks, list_admins = view_lists.look(request, rows), view_lists.lists()
         for row in rows:
             row.look, row.model_admin = looks[row.pk], list_admins.get(row.of_list)
 

@@ -1,6 +1,6 @@
 """Template filters of the admin's pages: the markup of ``workers.desk.admin.badges``."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -14,26 +14,47 @@ from workers.desk.admin import (
     badges,
     changes,
     flow,
-    icons,
     incident,
     job_page,
     masking,
     navigation,
-    undo_request_views,
+    undo_request,
     wording,
 )
-from workers.desk.admin.changes import Marker
 from workers.desk.admin.health import strip
-from workers.desk.admin.health.strip import Strip
-from workers.desk.admin.view_counts import Look
+from workers.desk.admin.view_lists import Look
 from workers.desk.operate import incident_list
 from workers.desk.operate.incident_list import OpenIncidents
 from workers.desk.texts import explain
-from workers.models import Alert, Flow, Hold, Incident, UndoRequest
+from workers.models import Hold, UndoRequest
 from workers.runtime import timestamps
 from workers.states import PEOPLE
 
 register = template.Library()
+
+_FILTERS: Mapping[str, Callable[..., Any]] = {
+    "state_mark": badges.state,
+    "icon": badges.icon,
+    "coded": badges.coded,
+    "state_word": wording.state,
+    "outline": badges.outline,
+    "fault_kind": wording.fault_kind,
+    "instant": badges.instant,
+    "worker": badges.worker,
+    "age_at": badges.age,
+    "breaker_mark": flow.breaker_mark,
+    "breaker_state": flow.breaker_label,
+    "alert_mark": alert.standing_mark,
+    "result_mark": job_page.result_mark,
+    "incident_mark": incident.state_mark,
+    "incident_members": incident.members_text,
+    "full_instant": timestamps.full,
+    "report": explain.report,
+}
+for _name, _markup in _FILTERS.items():
+    register.filter(_name, _markup)
+register.simple_tag(strip.read, name="health_strip")
+register.simple_tag(changes.of_desk, name="desk_marker")
 
 
 @register.simple_tag
@@ -43,55 +64,9 @@ def environment() -> str:
 
 
 @register.filter
-def state_mark(name: str) -> SafeString:
-    return badges.state(name)
-
-
-@register.filter
 def of_view(looks: Mapping[int, Look] | None, view_id: int) -> Look:
     """Return the counts of a saved view; an empty ``Look`` while they are missing."""
     return (looks or {}).get(view_id, Look())
-
-
-@register.filter
-def icon(name: str) -> SafeString:
-    return icons.icon(name)
-
-
-@register.filter
-def coded(text: str) -> SafeString:
-    return badges.coded(text)
-
-
-@register.filter
-def state_word(name: str) -> str:
-    return wording.state(name)
-
-
-@register.filter
-def outline(name: str) -> str:
-    """Return the shape of a state as an SVG path."""
-    return icons.outline(name)
-
-
-@register.filter
-def fault_kind(name: str) -> str:
-    return wording.fault_kind(name)
-
-
-@register.filter
-def instant(at: datetime | None) -> SafeString | str:
-    return badges.instant(at)
-
-
-@register.filter
-def worker(name: str | None) -> SafeString | str:
-    return badges.worker(name)
-
-
-@register.filter
-def age_at(at: datetime | None, now: datetime) -> SafeString | str:
-    return badges.age(at, now)
 
 
 @register.filter
@@ -100,49 +75,8 @@ def time_left(at: datetime | None, now: datetime) -> SafeString | str:
 
 
 @register.filter
-def breaker_mark(row: Flow, now: datetime) -> SafeString:
-    return flow.breaker_mark(row, now)
-
-
-@register.filter
-def breaker_state(name: str) -> SafeString:
-    return flow.breaker_label(name)
-
-
-@register.filter
 def pause_mark(text: str) -> SafeString:
     return badges.label(text, "pending", "skipped")
-
-
-@register.filter
-def alert_mark(row: Alert) -> SafeString:
-    return alert.standing_mark(row)
-
-
-@register.filter
-def result_mark(result: str) -> SafeString:
-    return job_page.result_mark(result)
-
-
-@register.filter
-def incident_mark(row: Incident) -> SafeString:
-    return incident.state_mark(row)
-
-
-@register.filter
-def incident_members(row: Incident) -> SafeString | str:
-    return incident.members_text(row)
-
-
-@register.filter
-def full_instant(at: datetime) -> str:
-    """Return an instant as plain text, for attributes and titles."""
-    return timestamps.full(at)
-
-
-@register.filter
-def report(progress: dict[str, Any]) -> str:
-    return explain.report(progress)
 
 
 @register.filter
@@ -184,21 +118,9 @@ def held_now() -> list[Hold]:
 @register.simple_tag(takes_context=True)
 def undo_requests_waiting(context: RequestContext) -> int:
     """Return how many requests for approval wait; 0 for a user who may not see them."""
-    if not undo_request_views.may_see(context["request"]):
+    if not undo_request.may_see(context["request"]):
         return 0
-    return undo_request_views.waiting(UndoRequest.objects.all()).count()
-
-
-@register.simple_tag
-def health_strip() -> Strip:
-    """Return the figures of the last hour, for the front page."""
-    return strip.read()
-
-
-@register.simple_tag
-def desk_marker() -> Marker:
-    """Return the marker that the front page's polls compare: read before any other row."""
-    return changes.of_desk()
+    return undo_request.waiting(UndoRequest.objects.all()).count()
 
 
 @register.simple_tag

@@ -12,12 +12,25 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_http_methods
 
 from workers.desk.admin.actions.page import write_log
 from workers.desk.admin.lists import LiveMedia
 from workers.desk.admin.wording import Text
 from workers.exceptions import StateError
+
+
+class CommentForm(forms.Form):
+    """An operator's comment on an act; kept in the journal."""
+
+    comment = forms.CharField(
+        label=lazy("Comment"),
+        required=False,
+        max_length=500,
+        help_text=lazy("Optional. Kept in the journal with your name."),
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
 
 
 class RowAct:

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from workers.definitions.sentences import in_words
-from workers.desk.admin import flow_views
+from workers.desk.admin import flow
 from workers.desk.admin.health import charts, figures, marks
 from workers.desk.admin.health.figures import AgentFigures
 from workers.desk.admin.health.frames import RANGES, Frame, range_named
@@ -75,7 +75,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "zone": timestamps.zone_at(now),
         "is_stale": now - frame.until > STALE,
         "looks": _looks() if request.user.has_perm("desk.view_proberesult") else [],
-        "may_set": request.user.has_perm(flow_views.PERMISSION),
+        "may_set": request.user.has_perm(flow.PERMISSION),
         "poll_url": f"{request.path}?{_query(frame.range.name, agent)}",
     }
 
