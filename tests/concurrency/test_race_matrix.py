@@ -22,8 +22,7 @@ import pytest
 from django.test import override_settings
 
 from tests.concurrency.matrix import collecting, stage
-from tests.concurrency.matrix.call import Call
-from tests.concurrency.matrix.calling import CALLS
+from tests.concurrency.matrix.calls import CALLS, Call
 from tests.concurrency.matrix.pausing import Session, Turn, meet, one_after_the_other, two_sessions
 from tests.concurrency.matrix.scene import NOW, Scene, Setting
 from workers.exceptions import SASError
@@ -44,7 +43,7 @@ FEW = 5
 WRITES = ("WITH", "UPDATE", "INSERT", "DELETE")
 SEED = 20_261_121
 #: The look for due steps, which makes up for what another has missed.
-LOOK = next(call for call in CALLS if call.verb == "claim_steps.claim_due")
+LOOK = next(call for call in CALLS if call.place == "claim_steps.claim_due")
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +54,7 @@ def a_year() -> Iterator[None]:
 
 
 def test_every_verb_is_called() -> None:
-    assert collecting.verbs() - {call.verb for call in CALLS} == set()
+    assert collecting.verbs() - {call.place for call in CALLS} == set()
 
 
 def test_every_move_of_an_operator_is_behind_a_verb() -> None:
@@ -134,7 +133,7 @@ class Stage:
         if all(self.after(*order) != found for order in orders):
             other = second if first is LOOK else first
             is_look = LOOK in (first, second)
-            has_looked = is_look and other.verb.startswith("operations.")
+            has_looked = is_look and other.place.startswith("operations.")
             if has_looked and self._is_mended_by_a_look(rows, orders):
                 return
             nearest = min((stage.difference(found, self.after(*o)) for o in orders), key=len)
@@ -157,7 +156,7 @@ def _may_have_left(call: Call, turn: Turn) -> bool:
         return not turn.result.applied
     if isinstance(turn.result, ExpiryResult):
         return turn.result == ExpiryResult()
-    is_told = call.verb.startswith("operations.") and turn.result is None
+    is_told = call.place.startswith("operations.") and turn.result is None
     return isinstance(turn.result, Exception) or (not turn.result and not is_told)
 
 

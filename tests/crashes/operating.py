@@ -1,7 +1,6 @@
 """Operators' verbs: each is whole or nothing, and repeated by whoever saw no answer."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from io import StringIO
 from typing import Any
 from unittest.mock import patch
@@ -12,6 +11,8 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.admin import toys
+from tests.concurrency.matrix.calls import BY_NAME
+from tests.concurrency.matrix.scene import Scene
 from tests.crashes.scenario import Scenario, always, nothing
 from tests.toyflow import agents as toy
 from workers import supervisor
@@ -21,18 +22,16 @@ from workers.conf import sas
 from workers.desk.models import Note
 from workers.desk.store import (
     alert_commands,
-    incident_commands,
     incidents,
     notes,
 )
 from workers.exceptions import Permanent, StateError, Unavailable
 from workers.management.nouns import restored
 from workers.models import Alert, Flow, Hold, Incident, Journal, Process, Step
-from workers.privacy import erase, persons
+from workers.privacy import persons
 from workers.store import acts
 from workers.store.db import dialect
-from workers.store.flow import flow_settings, holds
-from workers.store.operate import edit_input
+from workers.store.flow import holds
 from workers.testing import Aftermath, Clock, Wire
 
 # Nothing listens: proof that nothing happened, so that a step may begin again.
@@ -106,17 +105,26 @@ _page: dict[str, Any] = {}
 def _verb(
     name: str,
     state: Callable[[Wire], object],
-    act: Callable[[Process], object],
     event: str,
     holds_then: Callable[[], bool],
+    *,
+    step: str = "two",
     rows: int = 1,
+    act: Callable[[int], object] | None = None,
 ) -> Scenario:
-    """Return the scenario of a verb that is done once, however often it is asked for."""
+    """Return the scenario of a verb that is done once, however often it is asked for.
+
+    ``name`` is that of its call in the race matrix, unless ``act`` does it.
+    """
 
     def begin() -> None:
         process = Process.objects.first()
+        scene = Scene(process.pk if process else 0, step)
         try:
-            act(process)  # type: ignore[arg-type]
+            if act is not None:
+                act(scene.process_id)
+            else:
+                BY_NAME[name].run(scene, **(_page if name.startswith("operations.") else {}))
         except StateError:
             # Of two clicks one does something: it was done before the crash.
             assert Journal.objects.filter(event=event).exists()
@@ -148,130 +156,63 @@ def _is_hurried() -> bool:
     return not_before is not None and not_before <= dialect.read_clock()
 
 
+def _are(process: str, step: str, name: str = "two") -> Callable[[], bool]:
+    return lambda: (_process().state, _step(name).state) == (process, step)
+
+
+def _is_set() -> bool:
+    return Flow.objects.get(agent="toy.alpha").window == 1
+
+
 VERBS = [
+    _verb("operations.pause", _resting, "paused", lambda: _process().paused_at is not None),
+    _verb("operations.resume", _paused, "unpaused", lambda: _process().paused_at is None),
+    _verb("operations.retry", _resting, "hurried", _is_hurried),
+    _verb("operations.retime", _resting, "retimed", lambda: _step().timeout_seconds == 10),
+    _verb("operations.skip", _resting, "skipped", _are("processed", "skipped")),
+    _verb("operations.complete", _resting, "processed", _are("processed", "processed"), rows=2),
+    _verb("operations.resubmit", _failed, "resubmitted", _are("processing", "pending"), rows=2),
     _verb(
-        "pause",
-        _resting,
-        lambda p: operations.pause(p.pk, **WHO),
-        "paused",
-        lambda: _process().paused_at is not None,
-    ),
-    _verb(
-        "unpause",
-        _paused,
-        lambda p: operations.resume(p.pk, **WHO),
-        "unpaused",
-        lambda: _process().paused_at is None,
-    ),
-    _verb(
-        "retry now",
-        _resting,
-        lambda p: operations.retry(p.pk, "two", **WHO),
-        "hurried",
-        _is_hurried,
-    ),
-    _verb(
-        "retime",
-        _resting,
-        lambda p: operations.retime(p.pk, "two", 77, **WHO),
-        "retimed",
-        lambda: _step().timeout_seconds == 77,
-    ),
-    _verb(
-        "skip",
-        _resting,
-        lambda p: operations.skip(p.pk, "two", **WHO),
-        "skipped",
-        lambda: (_step().state, _process().state) == ("skipped", "processed"),
-    ),
-    _verb(
-        "complete",
-        _resting,
-        lambda p: operations.complete(p.pk, "two", {"by": "hand"}, **WHO),
-        "processed",
-        lambda: (_step().result, _process().state) == ({"by": "hand"}, "processed"),
+        *("operations.redo", toys.without_mail, "resubmitted"),
+        holds_then=_are("processing", "pending", "mail"),
+        step="mail",
         rows=2,
     ),
     _verb(
-        "resubmit",
-        _failed,
-        lambda p: operations.resubmit(p.pk, **_page, **WHO),
-        "resubmitted",
-        lambda: (_step().state, _process().state) == ("pending", "processing"),
-        rows=2,
+        *("operations.undo", _resting, "compensating"),
+        holds_then=lambda: _process().state == "compensating",
     ),
     _verb(
-        "redo",
-        toys.without_mail,
-        lambda p: operations.redo(p.pk, "mail", **_page, **WHO),
-        "resubmitted",
-        lambda: (_step("mail").state, _process().state) == ("pending", "processing"),
-        rows=2,
+        *("operations.begin_again", _resting, "compensating"),
+        holds_then=lambda: _process().renews == ["one", "two"],
+        step="one",
     ),
     _verb(
-        "cancel",
-        _resting,
-        lambda p: operations.undo(p.pk, outcome="cancelled", **_page, **WHO),
-        "compensating",
-        lambda: _process().state == "compensating",
+        *("edit_input.edit_input", _editable, "input_edited"),
+        holds_then=lambda: _process().input["gift"] is True,
     ),
+    _verb("erase.erase", _personal, "erased", _is_forgotten),
+    _verb("holds.hold", _resting, "held", lambda: Hold.objects.get().ended_at is None),
     _verb(
-        "begin again",
-        _resting,
-        lambda p: operations.begin_again(p.pk, "one", **_page, **WHO),
-        "compensating",
-        lambda: _process().renews == ["one", "two"],
+        *("holds.lift", lambda wire: holds.hold("agent", "toy.alpha", **WHO), "lifted"),
+        holds_then=lambda: Hold.objects.get().ended_at is not None,
     ),
+    _verb("flow_settings.set_flow", _resting, "flow_set", _is_set),
     _verb(
-        "edit",
-        _editable,
-        lambda p: edit_input.edit_input(p.pk, {"gift": True}, **WHO),
-        "input_edited",
-        lambda: _process().input["gift"] is True,
-    ),
-    _verb("erase", _personal, lambda p: erase.erase(p.pk, **WHO), "erased", _is_forgotten),
-    _verb(
-        "hold",
-        _resting,
-        lambda p: holds.hold("agent", "toy.beta", **WHO),
-        "held",
-        lambda: Hold.objects.get().ended_at is None,
-    ),
-    _verb(
-        "lift",
-        lambda wire: holds.hold("agent", "toy.beta", **WHO),
-        lambda p: holds.lift("agent", "toy.beta", **WHO),
-        "lifted",
-        lambda: Hold.objects.get().ended_at is not None,
-    ),
-    _verb(
-        "set flow",
-        _resting,
-        lambda p: flow_settings.set_flow("toy.beta", {"window": 7}, **WHO),
-        "flow_set",
-        lambda: Flow.objects.get(agent="toy.beta").window == 7,
-    ),
-    _verb(
-        "set flow in the admin",
-        _admin,
-        lambda p: _post(
-            "/admin/workers/flow/toy.beta/set/",
-            window=7,
+        *("set flow in the admin", _admin, "flow_set", _is_set),
+        act=lambda pk: _post(
+            "/admin/workers/flow/toy.alpha/set/",
+            window=1,
             rate_per_second="",
             forced="",
             seen="400:None:None:None",
         ),
-        "flow_set",
-        lambda: Flow.objects.get(agent="toy.beta").window == 7,
     ),
     _verb(
-        "retime in the admin",
-        _admin,
-        lambda p: _post(
-            f"/admin/workers/process/{p.pk}/steps/two/retime/", seconds=77, seen="30", **_page
+        *("retime in the admin", _admin, "retimed", lambda: _step().timeout_seconds == 77),
+        act=lambda pk: _post(
+            f"/admin/workers/process/{pk}/steps/two/retime/", seconds=77, seen="30", **_page
         ),
-        "retimed",
-        lambda: _step().timeout_seconds == 77,
     ),
 ]
 
@@ -293,11 +234,12 @@ def _gathered(wire: Wire) -> None:
     incidents.collect()
 
 
-def _of_incident(name: str, act: Callable[[int, int], bool], event: str) -> Scenario:
+def _of_incident(name: str, event: str) -> Scenario:
     """Return the scenario of an act on an incident, which a repetition may find done."""
 
     def begin() -> None:
-        act(Incident.objects.get().pk, int(get_user_model().objects.get().pk))
+        user = int(get_user_model().objects.get().pk)
+        BY_NAME[name].run(Scene(0, user_id=user, incident_id=Incident.objects.get().pk))
 
     def check(after: Aftermath) -> None:
         rows = Journal.objects.filter(event=event, actor="operator:ann").count()
@@ -307,10 +249,6 @@ def _of_incident(name: str, act: Callable[[int, int], bool], event: str) -> Scen
         assert Note.objects.count() == (rows if event == "incident_noted" else 0)
 
     return Scenario(name, begin, check, prepare=_gathered, run=nothing)
-
-
-def _soon() -> datetime:
-    return dialect.read_clock() + timedelta(hours=1)
 
 
 def _gather(wire: Wire, clock: Clock) -> None:
@@ -376,31 +314,11 @@ def _noted(after: Aftermath) -> None:
 SCENARIOS = [
     *VERBS,
     Scenario("gather", lambda: None, _is_resolved, prepare=_failed, run=_gather),
-    _of_incident(
-        "take incident",
-        lambda pk, user: incident_commands.acknowledge(pk, user, actor="operator:ann"),
-        "incident_taken",
-    ),
-    _of_incident(
-        "assign incident",
-        lambda pk, user: incident_commands.assign(pk, user, actor="operator:ann"),
-        "incident_assigned",
-    ),
-    _of_incident(
-        "snooze incident",
-        lambda pk, user: incident_commands.snooze(pk, _soon(), actor="operator:ann"),
-        "incident_snoozed",
-    ),
-    _of_incident(
-        "resolve incident",
-        lambda pk, user: incident_commands.resolve(pk, user, actor="operator:ann"),
-        "incident_resolved",
-    ),
-    _of_incident(
-        "note on incident",
-        lambda pk, user: notes.write_on_incident(pk, user, "seen", actor="operator:ann"),
-        "incident_noted",
-    ),
+    _of_incident("incident_commands.acknowledge", "incident_taken"),
+    _of_incident("incident_commands.assign", "incident_assigned"),
+    _of_incident("incident_commands.snooze", "incident_snoozed"),
+    _of_incident("incident_commands.resolve", "incident_resolved"),
+    _of_incident("notes.write_on_incident", "incident_noted"),
     Scenario("note on process", _note, _noted, prepare=_failed_and_admin, run=nothing),
     Scenario("show personal data", _show, _told_who_saw, prepare=_resting, run=nothing),
     Scenario(

@@ -15,7 +15,7 @@ from workers.models import Alert, Flow, Hold, Journal, Process, Step
 from workers.store.claims import claim_steps
 from workers.store.claims.claim_steps import Room
 from workers.store.flow import flow_settings, holds
-from workers.testing import Wire, forget_duties, pass_time
+from workers.testing import Wire
 from workers.testing.agent_processes import room as anywhere
 
 
@@ -340,30 +340,8 @@ class TestTurns:
         assert set(Step.objects.values_list("turn", flat=True)) == {process.turn}
 
 
-class TestOutageAndOverload:
-    """Neither is a failure: every process ends by itself, none in error."""
-
-    def test_ten_minutes_of_a_dead_service(self, wire: Wire) -> None:
-        def away(call: Call) -> dict[str, Any]:
-            raise Unavailable("http_503", "away")
-
-        toy.script["toy.alpha"] = away
-        for n in range(30):
-            submit("toy_line", subject=f"Toy {n}", input={})
-        for _ in range(20):
-            wire.run_until_idle()
-            pass_time(30)
-            Flow.objects.update(open_until=None, opened_at=None)
-            forget_duties()
-        assert set(Process.objects.values_list("state", flat=True)) == {"processing"}
-        toy.script.clear()
-        for _ in range(20):
-            pass_time(300)
-            Flow.objects.update(open_until=None, opened_at=None)
-            wire.run_until_idle()
-
-        assert set(Process.objects.values_list("state", flat=True)) == {"processed"}
-        assert set(Step.objects.values_list("failure_count", flat=True)) == {0}
+class TestOverload:
+    """It is no failure: every process ends by itself, none in error."""
 
     def test_ten_times_what_fits_waits_and_fails_nothing(self, wire: Wire) -> None:
         Flow.objects.update(window=3)

@@ -1,4 +1,4 @@
-"""POST /api/v1/webhooks/<provider>: what is taken, and what leaves no trace."""
+"""Webhooks at the shop's door and at the engine's own: what is taken, and what leaves no trace."""
 
 import hashlib
 import hmac
@@ -26,6 +26,15 @@ from workers.testing import Wire
 Problem = Callable[[Any, int], dict[str, Any]]
 STRANGE = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"
 PAID = b'{"type":"payment.settled","amount":"18.50"}'
+DOOR = "/api/v1"
+
+
+@pytest.fixture(autouse=True, params=["/api/v1", "/sas"])
+def door(request: pytest.FixtureRequest, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have ``post`` go to one of the doors."""
+    monkeypatch.setattr("tests.receiving.test_door.DOOR", request.param)
+    if request.param == "/sas":
+        settings.ROOT_URLCONF = "tests.views.urls"
 
 
 def post(
@@ -43,8 +52,8 @@ def post(
         "webhook-timestamp": str(seconds),
         "webhook-signature": signature(by, id, seconds, raw),
     }
-    return Client().post(
-        f"/api/v1/webhooks/{to}", raw, content_type="application/json", headers=signed | headers
+    return Client(enforce_csrf_checks=True).post(
+        f"{DOOR}/webhooks/{to}", raw, content_type="application/json", headers=signed | headers
     )
 
 
@@ -79,7 +88,7 @@ def test_stripe_s_scheme_takes_the_id_from_the_body(waiting: Process) -> None:
         raw, seconds = json.dumps(body).encode(), int(time.time())
         mac = hmac.new(STRIPE.encode(), f"{seconds}.".encode() + raw, hashlib.sha256).hexdigest()
         return Client().post(
-            "/api/v1/webhooks/toy-bank",
+            f"{DOOR}/webhooks/toy-bank",
             raw,
             content_type="application/json",
             headers={"Stripe-Signature": f"t={seconds},v1={mac}"},

@@ -1,49 +1,18 @@
-"""Doors by ``path("sas/", include("workers.urls"))``, without the shop; answers: test_callbacks."""
+"""Doors by ``path("sas/", include("workers.urls"))``, without the shop: what is not read."""
 
 import json
-import time
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.db import OperationalError
 from django.test import Client
 from django.urls import reverse
 
 from orders.api.problem_types import OF_STATUS
-from tests.integration.conftest import only
-from tests.receiving.conftest import SECRET
-from tests.toyflow import webhooks as provider
-from workers.definitions.webhook_provider import Answer
-from workers.models import Process, ReceivedWebhook
-from workers.protocol.webhook_signing import signature
-from workers.testing import Wire
+from workers.models import Process
 from workers.views.problems import CODES
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.views.urls")]
-PAID = b'{"type":"payment.settled","amount":"18.50"}'
-
-
-@pytest.fixture(autouse=True)
-def providers() -> Any:
-    cache.clear()
-    provider.script.clear()
-    provider.secrets.update({"toy-pay": [SECRET]})
-    yield
-    provider.script.clear()
-    provider.secrets.clear()
-
-
-def send(raw: bytes = PAID, to: str = "toy-pay", id: str = "msg_1", secret: str = SECRET) -> Any:
-    seconds = int(time.time())
-    headers = {
-        "webhook-id": id,
-        "webhook-timestamp": str(seconds),
-        "webhook-signature": signature((secret,), id, seconds, raw),
-    }
-    return Client(enforce_csrf_checks=True).post(
-        f"/sas/webhooks/{to}", raw, content_type="application/json", headers=headers
-    )
 
 
 def problem(answer: Any, status: int) -> dict[str, Any]:
@@ -99,45 +68,6 @@ def test_where_the_database_is_away_it_may_come_again(
 
     assert "database is away" in problem(answer, 503)["detail"]
     assert answer["Retry-After"] == "5"
-
-
-def test_a_webhook_answers_the_step_of_its_provider_once(
-    asked: tuple[Process, str], wire: Wire
-) -> None:
-    process, _ = asked
-    provider.script["answers"] = lambda event: Answer(process.pk, "ask", event.body)
-
-    assert send().json() == {"outcome": "accepted"}
-    assert send().json() == {"outcome": "repeated"}
-
-    wire.run_until_idle()
-    assert only(process, "ask").result == {"type": "payment.settled", "amount": "18.50"}
-
-
-@pytest.mark.parametrize(
-    ("sent", "status"),
-    [
-        ({"to": "nobody"}, 404),
-        ({"secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"}, 401),
-        ({"raw": b"{"}, 400),
-        ({"raw": b"[]"}, 422),
-        ({"raw": b'{"a": "' + b"x" * 1_048_576 + b'"}'}, 413),
-    ],
-    ids=str,
-)
-def test_a_webhook_that_is_refused_leaves_no_trace(sent: dict[str, Any], status: int) -> None:
-    problem(send(**sent), status)
-
-    assert not ReceivedWebhook.objects.exists()
-
-
-def test_a_provider_has_its_minute(asked: tuple[Process, str]) -> None:
-    provider.script["answers"] = lambda event: None
-    # Of 41 in less than a minute, more than 20 stand in one minute of the clock.
-    refused = [answer for n in range(41) if (answer := send(id=f"msg_{n}")).status_code == 429]
-
-    assert "Wait" in problem(refused[0], 429)["detail"]
-    assert 1 <= int(refused[0]["Retry-After"]) <= 60
 
 
 def test_the_codes_are_those_of_the_shop() -> None:
