@@ -6,7 +6,8 @@ from pathlib import Path
 
 from django.db import connection
 
-_PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "limit-what-processes-may-do.md"
+_ROOT = Path(__file__).resolve().parents[1]
+_PAGE = _ROOT / "docs" / "how-to" / "limit-what-processes-may-do.md"
 ROLES = ("shop_web", "shop_worker", "shop_beat", "shop_consumer")
 
 
@@ -15,8 +16,9 @@ def page() -> str:
 
 
 def statements(language: str) -> list[str]:
-    """Return the blocks of the page in a language."""
-    return re.findall(rf"```{language}\n(.*?)```", page(), re.DOTALL)
+    """Return the blocks of the page in a language, and of SQL the file that it names."""
+    blocks = re.findall(rf"```{language}\n(.*?)```", page(), re.DOTALL)
+    return blocks + [(_ROOT / "deploy" / "grants.sql").read_text()] * (language == "sql")
 
 
 def named(sql: str, mark: str) -> str:

@@ -28,12 +28,12 @@ KEPT = (
 _HEAD = """\
 # Chaos in figures
 
-Written by `python -m tests.chaos.figures` from what [chaos runs](../docs/how-to/run-chaos.md) \
+Written by `python -m tests.chaos.figures` from what [chaos runs](run-chaos.md) \
 printed; do not edit it.
 
 Runs of {first} to {last}, on two cores that did other work beside them at times.
 *Lost*, *twice* and *violations* are promises: any number but 0 is a fault.
-A bound is a time or a share, as [the scenarios](../docs/how-to/run-chaos.md#the-scenarios) have it.
+A bound is a time or a share, as [the scenarios](run-chaos.md#the-scenarios) have it.
 
 {runs} runs, {accepted} orders accepted, {strikes} strikes: {lost} lost, {twice} effects twice, \
 {violations} violations; {missed} bounds missed.

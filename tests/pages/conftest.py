@@ -12,6 +12,7 @@ from tests.pages import checkout
 from tests.pages.reader import Page, Reader
 from tests.pages.table import SANDBOX, SECRET, WEB
 from tests.pages.terminal import Terminal
+from tests.programs import free_port
 from tests.services import own_postgres_database, own_rabbitmq_vhost
 
 Open = Callable[[Page, Path], Reader]
@@ -23,7 +24,7 @@ def open_page(tmp_path: Path) -> Iterator[Open]:
     with ExitStack() as stack:
 
         def reader(page: Page, folder: Path) -> Reader:
-            web, sandbox = checkout.free_port(), checkout.free_port()
+            web, sandbox = free_port(), free_port()
             for name in ("notes", "home", "static", "run"):
                 (tmp_path / name).mkdir()
             here = {

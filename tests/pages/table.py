@@ -204,13 +204,11 @@ PAGES = [
             "2026-11-21T09:30:00+00:00": (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
         },
     ),
-    Page("docs/how-to/run-chaos.md", not_run=1),
     Page(
         "docs/how-to/run-in-production.md",
         is_on_servers=True,
         after={"gunicorn": acts.see_the_site(HOST)},
     ),
-    Page("docs/how-to/run-the-benchmark.md", not_run=3),
     Page("docs/how-to/trace-orders.md", not_run=1),
     Page("docs/how-to/watch-with-prometheus.md", not_run=1),
     Page(
