@@ -34,19 +34,19 @@ PARTS = (
         "engine",
         "workers",
         ("workers/desk", "workers/ops", "workers/privacy", "workers/testing"),
-        16_482,
-        237,
+        16_229,
+        235,
     ),
-    Part("ops", "workers/ops", lines=2_917, files=34),
+    Part("ops", "workers/ops", lines=3_183, files=35),
     Part("privacy", "workers/privacy", lines=375, files=5),
     Part("desk", "workers/desk", lines=15_028, files=163),
     Part("test kit", "workers/testing", lines=1_137, files=13),
     Part("shop", "orders", lines=8_889, files=135),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=69_683, files=692),
+    Part("tests", "tests", lines=69_691, files=692),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 73_928
+DOCS_WORDS = 73_943
 
 
 def lines_of_code(source: str) -> int:

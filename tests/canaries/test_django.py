@@ -45,7 +45,7 @@ def test_django_cannot_send_statements_without_waiting_for_each() -> None:
 
 
 def test_checks_are_not_told_which_command_runs_them() -> None:
-    """Red when they are: then ``checks.in_flight.is_asked_for`` need not walk the stack."""
+    """Red when they are: then ``workers.ops.checks.is_asked_for`` need not walk the stack."""
     assert set(inspect.signature(registry.run_checks).parameters) == {
         *("app_configs", "tags", "include_deployment_checks", "databases")
     }

@@ -185,7 +185,7 @@ def test_result_of_probe_no_longer_run_is_deleted() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_the_duty_runs_every_probe_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted: list[Any] = [probe(lambda: [ok("fine")])]
-    monkeypatch.setattr(rounds, "probes", lambda: wanted)
+    monkeypatch.setattr(rounds, "probes", lambda when: wanted)
     with frozen_clock(NOW) as clock:
         assert examinations.run()
         assert not examinations.run()

@@ -14,13 +14,15 @@ from django.test.utils import CaptureQueriesContext
 from workers.checks import tables
 from workers.client.submission import submit
 from workers.models import Process, Step
-from workers.ops.checks import in_flight
+from workers.ops.checks import check_start
+from workers.ops.doctor import in_flight, settings
 
 Toy = Callable[..., Process]
 
 
 def found() -> list[tuple[str | None, str]]:
-    return [(error.id, error.msg) for error in in_flight.find_missing()]
+    prefix = len("workers.E008: ")
+    return [(error.check, f"{error.what[prefix:]}.") for error in in_flight.find_missing()]
 
 
 def step_of(process: Process, **values: Any) -> None:
@@ -152,7 +154,7 @@ def test_it_is_silent_while_the_database_is_away(monkeypatch: pytest.MonkeyPatch
     def away() -> None:
         raise OperationalError("connection refused")
 
-    monkeypatch.setattr(in_flight, "find_missing", away)
+    monkeypatch.setattr(settings, "find_missing", away)
 
     call_command("check")
 
@@ -234,12 +236,12 @@ def test_a_database_of_a_development_version_is_refused_in_a_sentence() -> None:
     recorder = MigrationRecorder(connection)
     # Newer code, as after a rollback, is no other history.
     recorder.record_applied("workers", "9999_of_newer_code")
-    assert tables.check_history(None, databases=["default"]) == []
+    assert check_start(None, databases=["default"]) == []
     assert tables.problem() is None
 
     recorder.record_applied("workers", "0002_gauge")
 
-    (error,) = tables.check_history(None, databases=["default"])
+    (error,) = check_start(None, databases=["default"])
     assert error.id == "workers.E026"
     assert "development version: it has workers.0002_gauge" in error.msg
     assert "workers.0002_gauge" in (tables.problem() or "")

@@ -63,7 +63,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 class TestPostgres:
     LOOKS = (
         database.keeps_what_it_confirms,
-        database.isolates_as_the_store_expects,
         database.limits_what_hangs,
         database.has_room_for_connections,
     )
@@ -80,10 +79,6 @@ class TestPostgres:
             ({"full_page_writes": "off"}, [("error", "full_page_writes is off")]),
             ({"synchronous_commit": "off"}, [("error", "synchronous_commit is off")]),
             ({"synchronous_commit": "remote_apply"}, []),
-            (
-                {"transaction_isolation": "serializable"},
-                [("error", "transactions are serializable")],
-            ),
             ({"lock_timeout": "0"}, [("warning", "lock_timeout is 0, which is no limit")]),
             ({"used": 78}, [("warning", "78 of 97 connections are in use")]),
             (

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from workers import Undo, Workflow, cancel, step, submit
 from workers.definitions import registry
 from workers.models import Step
-from workers.ops.checks.edited_versions import find_edited
+from workers.ops.doctor.edited_versions import find_edited
 
 PAY = step("pay", "toy.alpha", undo=Undo("refund", "toy.undoer"))
 SHIP = step("ship", "toy.beta", after="pay")
@@ -56,11 +56,12 @@ def test_what_was_edited_is_named_with_both_fingerprints(
     declare(*steps)
 
     [warning] = find_edited()
-    assert warning.id == "workers.W016"
-    assert warning.msg.startswith(
-        "Workflow edited version 1 was edited after it was released: Trip 1 began with the steps "
+    assert warning.check == "workers.W016"
+    assert warning.what.startswith(
+        "workers.W016: Workflow edited version 1 was edited after it was released: Trip 1 began"
+        " with the steps "
     )
-    assert warning.msg.endswith(says)
+    assert f"{warning.what}.".endswith(says)
 
 
 def test_what_needs_no_new_version_is_no_edit(declare: Declare) -> None:
@@ -81,7 +82,7 @@ def test_the_oldest_counts_although_the_newest_began_with_the_edit(declare: Decl
     declare(PAY)
     submit("edited", subject="Trip 2", input={})
 
-    assert "Trip 1 began with" in find_edited()[0].msg
+    assert "Trip 1 began with" in find_edited()[0].what
 
     cancel(process.pk, actor="ann", reason="an old one")
     assert find_edited() == []

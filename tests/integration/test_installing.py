@@ -21,6 +21,7 @@ from workers.checks import check_celery, check_databases
 from workers.definitions import discovery
 from workers.definitions.agent import DEFAULT_QUEUE
 from workers.desk import wake_ups
+from workers.ops import checks as warnings
 from workers.wire import dispatch
 
 ENGINE = {"sas.scheduler", "sas.supervisor", "sas.reports"}
@@ -147,11 +148,11 @@ def test_another_app_of_a_project_that_has_the_engine_in_one_starts(
 def test_a_rate_limit_for_all_tasks_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     from celery import current_app
 
-    assert "workers.W014" not in ids(check_celery(None))
+    assert "workers.W014" not in ids(warnings.check_celery(None))
     monkeypatch.setitem(current_app.conf.changes, "task_annotations", {"*": {"rate_limit": "10/s"}})
     monkeypatch.setattr(current_app.tasks[dispatch.TAKE], "rate_limit", "10/s")
 
-    (warning,) = [message for message in check_celery(None) if message.id == "workers.W014"]
+    warning = {message.id: message for message in warnings.check_celery(None)}["workers.W014"]
 
     assert dispatch.TAKE in warning.msg
 
@@ -161,7 +162,7 @@ def test_a_command_that_has_imported_no_task_is_told_of_it_as_well() -> None:
 import django
 django.setup()
 from celery import current_app
-from workers.checks import check_celery
+from workers.ops.checks import check_celery
 current_app.conf.task_annotations = {"*": {"rate_limit": "10/s"}}
 print([message.id for message in check_celery(None)])
 """

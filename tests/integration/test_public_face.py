@@ -108,12 +108,14 @@ def test_type_checkers_see_what_is_imported_later() -> None:
         "import workers, sys; assert 'django.db.models' not in sys.modules; workers.step",
         "from sasproject.celery import app; import sys; app.loader.import_default_modules();"
         "from workers.celery import starting; list(starting.problems('worker'));"
+        "probes = ('workers.ops.doctor', 'workers.ops.invariant', 'prometheus_client');"
+        "assert not [name for name in sys.modules if name.startswith(probes)], sys.modules;"
         "from workers.ops.doctor import settings; list(settings.system_checks());"
         "from orders.models import Order; from orders.agents.confirmation import MAILS;"
         "Order(secret='a').get_absolute_url(); MAILS.get_template('orders/notice_mail.txt');"
         "assert not [name for name in sys.modules if name.startswith('workers.desk.admin')]",
     ],
-    ids=["the package no models", "a worker no pages"],
+    ids=["the package no models", "a worker neither pages nor probes"],
 )
 def test_it_loads_no_more_than_it_needs(script: str) -> None:
     ran = programs.python("-c", script)

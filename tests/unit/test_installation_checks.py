@@ -9,14 +9,25 @@ from django.core.checks import CheckMessage
 from django.db import connection
 from django.test import override_settings
 
-from workers.checks import celery, check_celery, check_databases, check_fitting, databases
+from workers import checks
+from workers.checks import celery, databases
 from workers.definitions import registry
 from workers.definitions.registry import register_workflow
 from workers.definitions.workflow import Workflow, step
+from workers.ops import checks as warnings
+from workers.ops.checks import settings
 
 
 def ids(found: list[CheckMessage]) -> list[str | None]:
     return [message.id for message in found]
+
+
+def check_celery() -> list[CheckMessage]:
+    return [*checks.check_celery(None), *warnings.check_celery(None)]
+
+
+def check_databases() -> list[CheckMessage]:
+    return [*checks.check_databases(None), *warnings.check_settings(None)]
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +51,7 @@ REDIS = {"visibility_timeout": 1260, "socket_timeout": 5}
 
 
 def test_this_project_s_settings_are_good() -> None:
-    assert check_celery(None) == check_databases(None) == check_fitting(None) == []
+    assert check_celery() == check_databases() == []
 
 
 @pytest.mark.parametrize(
@@ -65,7 +76,7 @@ def test_a_celery_setting_nothing_can_rely_on_is_told_of(
 ) -> None:
     conf.set(name, value)
 
-    messages = check_celery(None)
+    messages = check_celery()
 
     assert ids(messages) == found
     assert all(message.hint for message in messages)
@@ -92,7 +103,7 @@ def test_a_broker_is_used_with_what_makes_it_reliable(
     conf.set("broker_url", url)
     conf.set("broker_transport_options", options)
 
-    messages = check_celery(None)
+    messages = check_celery()
 
     assert ids(messages) == found
     assert not any("secret" in str(message) for message in messages)
@@ -103,9 +114,9 @@ def test_the_visibility_timeout_outlasts_the_longest_declared_call(conf: Any) ->
     register_workflow(Workflow("slow", 1, (step("a", "toy.alpha", timeout_seconds=600),)))
     try:
         conf.set("broker_transport_options", {**REDIS, "visibility_timeout": 610})
-        assert ids(check_celery(None)) == ["workers.E017"]
+        assert ids(check_celery()) == ["workers.E017"]
         conf.set("broker_transport_options", {**REDIS, "visibility_timeout": 611})
-        assert ids(check_celery(None)) == []
+        assert ids(check_celery()) == []
     finally:
         del registry._workflows[("slow", 1)]
 
@@ -114,9 +125,9 @@ def test_the_embedded_broker_is_for_development(conf: Any) -> None:
     conf.set("broker_url", "filesystem://")
 
     with override_settings(DEBUG=False):
-        assert ids(check_celery(None)) == ["workers.W005"]
+        assert ids(check_celery()) == ["workers.W005"]
     with override_settings(DEBUG=True):
-        assert ids(check_celery(None)) == []
+        assert ids(check_celery()) == []
 
 
 GOOD_SQLITE = {"transaction_mode": "IMMEDIATE", "init_command": "PRAGMA journal_mode=WAL;"}
@@ -139,15 +150,16 @@ GOOD_SQLITE = {"transaction_mode": "IMMEDIATE", "init_command": "PRAGMA journal_
 def test_a_database_is_used_as_the_store_needs_it(
     monkeypatch: pytest.MonkeyPatch, vendor: str, options: dict[str, Any], found: list[str]
 ) -> None:
-    monkeypatch.setattr(databases, "connection", _Connection(vendor, options))
+    for module in (databases, settings):
+        monkeypatch.setattr(module, "connection", _Connection(vendor, options))
 
-    assert ids(check_databases(None)) == found
+    assert ids(check_databases()) == found
 
 
 def test_a_database_is_named_as_its_users_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(databases, "connection", _Connection("mysql", {}))
 
-    (found,) = check_databases(None)
+    (found,) = check_databases()
     assert found.msg == "The database is MySQL or MariaDB."
 
 
@@ -159,7 +171,7 @@ class _Connection:
 
 def test_instants_need_time_zones() -> None:
     with override_settings(USE_TZ=False):
-        assert ids(check_databases(None)) == ["workers.E014"]
+        assert ids(check_databases()) == ["workers.E014"]
     assert connection.vendor in ("sqlite", "postgresql")
 
 
@@ -174,12 +186,12 @@ def test_instants_need_time_zones() -> None:
 )
 def test_settings_that_contradict_each_other_are_told_of(name: str, value: float) -> None:
     with override_settings(**{name: value}):
-        (found,) = check_fitting(None)
+        (found,) = warnings.check_settings(None)
 
     assert (found.id, name in found.msg) == ("workers.W011", True)
 
 
 def test_what_another_check_refuses_is_told_of_once() -> None:
     with override_settings(SAS_SWEEP_SECONDS="soon", SAS_STEP_TIMEOUT_SECONDS="soon"):
-        assert check_fitting(None) == []
+        assert warnings.check_settings(None) == []
         assert celery.longest_call_seconds() == 0

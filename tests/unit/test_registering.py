@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from tests.toyflow.workflows import LOCAL
-from workers.checks.definitions import check_definitions
 from workers.definitions import registry
 from workers.definitions.agent import Agent, Call, Deferred
 from workers.definitions.effects import Effect
 from workers.definitions.workflow import OnDeadline, StepSpec, Undo, Workflow, step
 from workers.exceptions import WorkflowError
-from workers.ops.checks import check_key_retention
+from workers.ops.checks import check_deadlines, check_key_retention
 
 
 class Good(Agent):
@@ -77,7 +76,7 @@ def warned(monkeypatch: pytest.MonkeyPatch, *more: StepSpec, **options: Any) -> 
     letter = step("letter", "toy.alpha", after="pay", optional=True)
     workflow = Workflow("trip", 1, (pay, letter, *more), **options)
     monkeypatch.setattr(registry, "_workflows", {("trip", 1): workflow})
-    return [str(found.msg) for found in check_definitions(None) if found.id == "workers.W012"]
+    return [str(found.msg) for found in check_deadlines(None)]
 
 
 def test_a_deadline_that_undoes_for_an_optional_step_is_warned_of(

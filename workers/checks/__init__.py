@@ -1,6 +1,6 @@
 """System checks: wrong settings and unworkable definitions are refused at start-up.
 
-What a deployment is asked besides stands in ``workers.ops.checks``.
+Warnings, and what only a command asks, stand in ``workers.ops.checks``.
 """
 
 from collections.abc import Iterator
@@ -11,23 +11,15 @@ from django.core.checks.registry import registry
 from workers.checks.celery import check_celery
 from workers.checks.databases import check_databases
 from workers.checks.definitions import check_definitions
-from workers.checks.fitting import check_fitting
 from workers.checks.queues import check_queues
-from workers.checks.session import check_session
 from workers.checks.settings import DEPLOYMENT_NAMES, check_settings
-from workers.checks.tables import check_encoding, check_history, check_migrations
 
 __all__ = [
     "DEPLOYMENT_NAMES",
     "check_celery",
     "check_databases",
     "check_definitions",
-    "check_encoding",
-    "check_fitting",
-    "check_history",
-    "check_migrations",
     "check_queues",
-    "check_session",
     "check_settings",
     "run_without_pages",
 ]
@@ -36,12 +28,8 @@ __all__ = [
 #: none by its name.
 PAGES = {"admin", "staticfiles", "templates", "urls", "check_middleware"}
 
-for _check in (
-    *(check_settings, check_fitting, check_definitions, check_queues),
-    *(check_celery, check_databases, check_encoding, check_history, check_session),
-):
+for _check in (check_settings, check_definitions, check_queues, check_celery, check_databases):
     register(_check)
-register(check_migrations, deploy=True)
 
 
 def run_without_pages() -> Iterator[CheckMessage]:

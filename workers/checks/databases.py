@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning
+from django.core.checks import CheckMessage, Error
 from django.db import DEFAULT_DB_ALIAS, connection, router
 
 from workers.runtime.our_apps import our_apps
@@ -13,7 +13,7 @@ READ_COMMITTED = 2
 
 
 def check_databases(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Refuse database settings that orders cannot rely on, or warn; connect to no server."""
+    """Refuse database settings that orders cannot rely on; connect to no server."""
     config = connection.settings_dict
     options = config.get("OPTIONS") or {}
     messages = list(_check_vendor(connection.vendor, options))
@@ -78,13 +78,6 @@ def _check_sqlite(options: dict[str, Any]) -> Iterable[CheckMessage]:
             'then meet "database is locked", however long they would wait.',
             id="workers.E013",
         )
-    if "wal" not in str(options.get("init_command", "")).lower():
-        yield Warning(
-            "SQLite's journal is not set to WAL.",
-            hint='Set OPTIONS["init_command"] to "PRAGMA journal_mode=WAL;": readers would hold '
-            "up writers.",
-            id="workers.W009",
-        )
 
 
 def _check_postgres(options: dict[str, Any]) -> Iterable[CheckMessage]:
@@ -95,11 +88,4 @@ def _check_postgres(options: dict[str, Any]) -> Iterable[CheckMessage]:
             hint='Leave OPTIONS["isolation_level"] out: the store locks rows and reads them in a '
             "later statement, which must see what was committed meanwhile.",
             id="workers.E018",
-        )
-    if options.get("pool"):
-        yield Warning(
-            "Django's connection pool is on.",
-            hint='Leave OPTIONS["pool"] out: a worker closes it with every child, and each child '
-            "keeps its own connection anyway. For many processes there is PgBouncer.",
-            id="workers.W010",
         )

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.checks import CheckMessage, Error, Warning
+from django.core.checks import CheckMessage, Error
 
 from workers.definitions import registry
 from workers.definitions.agent import Agent
 from workers.definitions.effects import Effect
-from workers.definitions.workflow import OnDeadline, OnFailure, Workflow
+from workers.definitions.workflow import OnFailure
 from workers.exceptions import WorkflowError
 
 
@@ -23,50 +23,7 @@ def check_definitions(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[
         *_unknown_agents(agents),
         *_unsafe_repetitions(agents),
         *_agents_without_probe(),
-        *_undone_for_an_optional_step(),
     ]
-
-
-def _undone_for_an_optional_step() -> list[CheckMessage]:
-    """Warn about workflows that a deadline can undo while only an optional step is missing."""
-    return [
-        Warning(
-            f"Workflow {workflow.name} version {workflow.version} is undone at its deadline, even "
-            f"if its optional step {spec.name} is all that was waited for.",
-            hint="Name in no_return the last steps that are neither optional nor conditional and "
-            f"do not come after {spec.name}, or choose on_deadline=OnDeadline.ALERT.",
-            id="workers.W012",
-        )
-        for workflow in registry.workflows()
-        if _is_undone_at_its_deadline(workflow)
-        for spec in workflow.steps
-        if spec.optional and not _is_safe_without(workflow, spec.name)
-    ]
-
-
-def _is_undone_at_its_deadline(workflow: Workflow) -> bool:
-    if workflow.deadline_seconds is None or workflow.on_deadline != OnDeadline.COMPENSATE:
-        return False
-    return any(
-        spec.undo or any(fallback.undo_agent for fallback in spec.fallbacks)
-        for spec in workflow.steps
-    )
-
-
-def _is_safe_without(workflow: Workflow, optional: str) -> bool:
-    """Say whether the point of no return is passed while a step and its successors wait.
-
-    An optional or conditional step may be skipped, and then never takes a process past it.
-    """
-    waiting = {optional}
-    while more := {
-        spec.name for spec in workflow.steps if spec.name not in waiting and waiting & {*spec.after}
-    }:
-        waiting |= more
-    specs = [workflow.by_name[name] for name in workflow.no_return]
-    return bool(specs) and not any(
-        spec.optional or spec.when is not None or spec.name in waiting for spec in specs
-    )
 
 
 def _agents_without_probe() -> list[CheckMessage]:

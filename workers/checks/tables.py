@@ -1,24 +1,20 @@
-"""The tables: whether they exist, are as new as the code, and can hold every name."""
+"""The tables: whether they exist, and are as new as the code."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from django.core.checks import CheckMessage, Error
 from django.db import Error as DatabaseError
-from django.db import ProgrammingError, connection, connections, transaction
+from django.db import ProgrammingError, connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 
 from workers.celery import database_login
 from workers.checks import grants, session
-from workers.checks.asked_for import is_asked_for
 from workers.exceptions import AWAY, first_line
 from workers.models import Process
 from workers.runtime import db_connections
 from workers.runtime.our_apps import our_apps
 
-UTF8 = "UTF8"
 #: The remedy in the message of a process that ends.
 MIGRATE = "Run `manage.py migrate`, then start again."
 NEW_DATABASE = (
@@ -42,8 +38,8 @@ def problem(*, waits: bool = True, is_worker: bool = False) -> str | None:
         if Process._meta.db_table not in connection.introspection.table_names():
             return MISSING
         db_connections.require_writable()
-        for what, remedy in session.unfit(connection):
-            return f"{what} {remedy}"
+        if message := session.problem(connection):
+            return message
         if name := _own_history():
             return f"The database was made by a development version: it has {name}. {NEW_DATABASE}"
         if names := _own_unapplied():
@@ -107,82 +103,3 @@ def foreign_history(database: BaseDatabaseWrapper) -> str | None:
         if ours.get((label, name[:4]), name) != name:
             return f"{label}.{name}"
     return None
-
-
-def foreign_encoding(database: BaseDatabaseWrapper) -> str | None:
-    """Return a database's encoding unless it is UTF-8: names of people need that."""
-    if database.vendor != "postgresql":
-        return None
-    with database.cursor() as cursor:
-        cursor.execute("SHOW server_encoding")
-        encoding = str(cursor.fetchone()[0])
-    return None if encoding == UTF8 else encoding
-
-
-def check_migrations(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Refuse a deployment whose tables are missing or older than the code."""
-    if not is_asked_for():
-        return []
-    try:
-        names = unapplied()
-    except DatabaseError as error:
-        return [
-            Error(
-                f"The database does not answer: {first_line(error)}.",
-                hint="Check DATABASE_URL and the server.",
-                id="workers.E019",
-            )
-        ]
-    if not names:
-        return []
-    return [
-        Error(
-            f"Migrations are not applied: {len(names)}, from {names[0]} on.",
-            hint="Run `manage.py migrate` before you start the new code.",
-            id="workers.E020",
-        )
-    ]
-
-
-def check_history(
-    app_configs: Sequence[Any] | None, databases: Sequence[str] | None = None, **kwargs: Any
-) -> list[CheckMessage]:
-    """Refuse a database of a development version; answers `check` and `migrate`."""
-    aliases = databases or (["default"] if is_asked_for() else [])
-    try:
-        rows = [(alias, foreign_history(connections[alias])) for alias in aliases]
-    except DatabaseError:
-        # Other checks report an unavailable database.
-        return []
-    return [
-        Error(
-            f"Database {alias} was made by a development version: it has {name}, which no release"
-            " has.",
-            hint=NEW_DATABASE,
-            id="workers.E026",
-        )
-        for alias, name in rows
-        if name
-    ]
-
-
-def check_encoding(
-    app_configs: Sequence[Any] | None, databases: Sequence[str] | None = None, **kwargs: Any
-) -> list[CheckMessage]:
-    """Refuse a database that cannot hold every name; answers `check` and `migrate`."""
-    aliases = databases or (["default"] if is_asked_for() else [])
-    try:
-        rows = [(alias, foreign_encoding(connections[alias])) for alias in aliases]
-    except DatabaseError:
-        # Other checks report an unavailable database.
-        return []
-    return [
-        Error(
-            f"The encoding of database {alias} is {encoding}, and must be {UTF8}.",
-            hint=f"Recreate it with `createdb -E {UTF8} -T template0`: the first name with a "
-            "character it cannot store would be a server error.",
-            id="workers.E021",
-        )
-        for alias, encoding in rows
-        if encoding
-    ]

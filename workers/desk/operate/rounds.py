@@ -14,7 +14,7 @@ from workers.desk.operate import examinations
 from workers.desk.store import probe_results
 from workers.desk.store.probe_results import LastLook, ProbeOutcome
 from workers.ops.doctor.finding import Level
-from workers.ops.doctor.registry import Need, Probe, probes
+from workers.ops.doctor.registry import Need, Probe, When, probes
 from workers.ops.doctor.run import ProbeFinding, examine, worst
 
 PROBE_SECONDS = 5.0
@@ -23,7 +23,7 @@ ROUND_SECONDS = 30.0
 
 def look_over() -> None:
     """Run the probes that are due, and store their results."""
-    probe_results.keep(look(due([probe for probe in probes() if probe.in_rounds])))
+    probe_results.keep(look(due(probes(When.MINUTE))))
 
 
 def look(batch: Sequence[Probe], *, seconds: float = ROUND_SECONDS) -> list[ProbeOutcome]:

@@ -18,7 +18,7 @@ from workers.ops.doctor import (
     worker_pools,
 )
 from workers.ops.doctor.finding import Finding, Level, error, info, ok, warning
-from workers.ops.doctor.registry import Need, Probe, probe, probes
+from workers.ops.doctor.registry import Need, Probe, When, probe, probes, registered
 from workers.ops.doctor.run import ProbeFinding, examine, worst
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "Need",
     "Probe",
     "ProbeFinding",
+    "When",
     "agents",
     "alerts",
     "backlog",
@@ -41,6 +42,7 @@ __all__ = [
     "probe",
     "probes",
     "queues",
+    "registered",
     "settings",
     "tables",
     "warning",

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
@@ -10,20 +11,21 @@ from django.db import Error as DjangoError
 from django.db.migrations.loader import MigrationLoader
 
 from workers.celery import database_login
-from workers.checks.tables import UTF8, foreign_encoding, unapplied
+from workers.checks import session, tables
 from workers.conf import sas
 from workers.definitions.sentences import say as _
 from workers.definitions.sentences import say_counted as ngettext
 from workers.definitions.sentences import say_names
 from workers.exceptions import first_line
 from workers.ops.doctor.finding import Finding, error, info, ok, warning
-from workers.ops.doctor.registry import Need, probe
+from workers.ops.doctor.registry import EXAMINED, Need, When, probe
 from workers.runtime import db_connections
 from workers.store import live_workers
 from workers.store.db import dialect, prepared_plans
 
 #: Django 5.2's own lower bound.
 OLDEST_POSTGRES = 140_000
+UTF8 = "UTF8"
 #: An answer slower than this slows down every order.
 SLOW_SECONDS = 0.2
 SKEW = timedelta(seconds=2)
@@ -57,7 +59,7 @@ _LIMITS = {
 }
 
 
-@probe("database", needs=Need.NOTHING)
+@probe("database", needs=Need.NOTHING, when=EXAMINED | When.DEPLOY)
 def answers() -> Iterable[Finding]:
     """Say whether the database answers, which one it is, and how fast."""
     try:
@@ -66,7 +68,7 @@ def answers() -> Iterable[Finding]:
             cursor.execute("SELECT 1")
             seconds = time.monotonic() - began
     except Exception as failure:  # noqa: BLE001 (a driver may raise anything; all mean the same)
-        yield _unusable(failure)
+        yield replace(_unusable(failure), check="workers.E019")
         return
     yield _version()
     if seconds > SLOW_SECONDS:
@@ -125,10 +127,10 @@ def _version() -> Finding:
     return ok(_("PostgreSQL %(name)s answers", name=name))
 
 
-@probe("database", needs=Need.DATABASE)
+@probe("database", needs=Need.DATABASE, when=EXAMINED | When.START, applies=dialect.is_postgres)
 def holds_every_name() -> Iterable[Finding]:
     """Check that the encoding has the letters of all people's names."""
-    if encoding := foreign_encoding(connection):
+    if (encoding := _setting("server_encoding")) != UTF8:
         yield error(
             _("the database's encoding is %(encoding)s", encoding=encoding),
             _("The first name with a character it cannot store is a server error."),
@@ -136,6 +138,23 @@ def holds_every_name() -> Iterable[Finding]:
                 "Recreate it with `createdb -E %(encoding)s -T template0`, and copy the data.",
                 encoding=UTF8,
             ),
+            check="workers.E021",
+        )
+
+
+@probe("database", needs=Need.DATABASE, when=When.ASK | When.START)
+def is_of_a_release() -> Iterable[Finding]:
+    """Look for migrations of a development version."""
+    if name := tables.foreign_history(connection):
+        yield error(
+            _(
+                "the database was made by a development version: it has %(name)s, which no"
+                " release has",
+                name=name,
+            ),
+            _("It cannot be upgraded: `migrate` would fail in the middle."),
+            _("Make a new database and run `manage.py migrate` there."),
+            check="workers.E026",
         )
 
 
@@ -183,17 +202,22 @@ def a_failover_loses_nothing() -> Iterable[Finding]:
         )
 
 
-@probe("database", needs=Need.DATABASE, applies=dialect.is_postgres)
+@probe("database", needs=Need.DATABASE, when=EXAMINED | When.START, applies=dialect.is_postgres)
 def isolates_as_the_store_expects() -> Iterable[Finding]:
-    """Check the isolation level that this connection really has."""
-    if (level := _setting("transaction_isolation")) != "read committed":
+    """Check the isolation level, and the form of dates, that this connection really has."""
+    for name, value, required, why in session.unfit(connection):
+        is_isolation = name == session.ISOLATION
         yield error(
-            _("transactions are %(level)s", level=level),
+            _("transactions are %(level)s", level=value)
+            if is_isolation
+            else _("%(name)s is %(value)s", name=name, value=value),
+            why,
             _(
-                "The store locks rows and reads them in a later statement, which must see what was "
-                "committed meanwhile."
+                "Set %(name)s = '%(required)s' for this user and database, and end its sessions.",
+                name=name,
+                required=required,
             ),
-            _("Set default_transaction_isolation = 'read committed' for this user and database."),
+            check="workers.E024",
         )
 
 
@@ -325,10 +349,10 @@ def sqlite_is_set_up() -> Iterable[Finding]:
         )
 
 
-@probe("migrations", needs=Need.DATABASE)
+@probe("migrations", needs=Need.DATABASE, when=EXAMINED | When.DEPLOY)
 def migrations_are_applied() -> Iterable[Finding]:
     """Compare the applied migrations with the code's."""
-    names = unapplied()
+    names = tables.unapplied()
     if names:
         yield error(
             ngettext(
@@ -339,6 +363,7 @@ def migrations_are_applied() -> Iterable[Finding]:
             ),
             _("The code reads and writes columns that are not there."),
             _("Run `manage.py migrate` before you start it."),
+            check="workers.E020",
         )
         return
     yield ok(_("every migration is applied"))

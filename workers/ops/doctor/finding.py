@@ -5,6 +5,10 @@ from enum import StrEnum
 from typing import Any
 
 from workers.definitions.sentences import in_words, kept
+from workers.definitions.sentences import say as _
+
+#: Why what a system check says matters.
+REFUSED = _("What the system checks refuse does not work, or not for long.")
 
 
 class Level(StrEnum):
@@ -31,6 +35,8 @@ class Finding:
     what: str
     why: str = ""
     remedy: str = ""
+    #: Id of the system check that it is, for commands that run checks.
+    check: str = ""
 
     @property
     def texts(self) -> dict[str, str]:
@@ -54,9 +60,9 @@ def info(what: str, why: str = "", remedy: str = "") -> Finding:
     return Finding(Level.INFO, what, why, remedy)
 
 
-def warning(what: str, why: str, remedy: str) -> Finding:
-    return Finding(Level.WARNING, what, why, remedy)
+def warning(what: str, why: str, remedy: str, *, check: str = "") -> Finding:
+    return Finding(Level.WARNING, what, why, remedy, check)
 
 
-def error(what: str, why: str, remedy: str) -> Finding:
-    return Finding(Level.ERROR, what, why, remedy)
+def error(what: str, why: str, remedy: str, *, check: str = "") -> Finding:
+    return Finding(Level.ERROR, what, why, remedy, check)

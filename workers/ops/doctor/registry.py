@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Flag, IntEnum, auto
 
 from workers.definitions import discovery
 from workers.ops.doctor.finding import Finding
@@ -23,6 +23,23 @@ class Need(IntEnum):
     TABLES = 2
 
 
+class When(Flag):
+    """Occasions on which a probe looks."""
+
+    #: `manage.py check`; `migrate`, too, if the probe needs the database and no tables.
+    START = auto()
+    #: `manage.py check --deploy`.
+    DEPLOY = auto()
+    #: `manage.py sas doctor`.
+    ASK = auto()
+    #: Each minute, in a worker.
+    MINUTE = auto()
+
+
+#: Whenever the installation is examined.
+EXAMINED = When.ASK | When.MINUTE
+
+
 def _always() -> bool:
     return True
 
@@ -37,8 +54,7 @@ class Probe:
     needs: Need
     #: Whether this installation has what the probe looks at.
     applies: Callable[[], bool] = _always
-    #: Whether a worker runs it each minute, too.
-    in_rounds: bool = True
+    when: When = EXAMINED
 
 
 _probes: dict[tuple[str, str], Probe] = {}
@@ -49,20 +65,20 @@ def probe(
     *,
     needs: Need = Need.TABLES,
     applies: Callable[[], bool] = _always,
-    in_rounds: bool = True,
+    when: When = EXAMINED,
 ) -> Callable[[Look], Look]:
     """Make a function a probe of a group; a decorator.
 
     The function takes nothing, changes nothing and returns findings.  It may raise and it
     may hang: both are reported, and the other probes go on.  While ``applies``, which reads
     settings only, is False, the probe does not exist: to say that Redis is in order where there
-    is none would mislead.  Without ``in_rounds`` it runs on request only: for what a worker
-    cannot judge of another process.
+    is none would mislead.  ``when`` says on which occasions it looks; on those of system checks
+    the findings that name a ``check`` are told, of this package's probes alone.
     """
 
     def register(look: Look) -> Look:
         name: str = getattr(look, "__name__", "probe")
-        _probes[(group, name)] = Probe(group, name, look, needs, applies, in_rounds)
+        _probes[(group, name)] = Probe(group, name, look, needs, applies, when)
         return look
 
     return register
@@ -73,10 +89,15 @@ def discover() -> None:
     discovery.import_modules("doctor")
 
 
-def probes() -> list[Probe]:
-    """Return every probe of every installed app that applies here, by group."""
+def probes(when: When = When.ASK) -> list[Probe]:
+    """Return every probe of every installed app that applies here and looks then, by group."""
     discover()
-    applicable = [probe for probe in _probes.values() if probe.applies()]
+    return registered(when)
+
+
+def registered(when: When) -> list[Probe]:
+    """Return the same of the apps whose probes have been imported."""
+    applicable = [probe for probe in _probes.values() if when in probe.when and probe.applies()]
     return sorted(applicable, key=lambda probe: _rank(probe.group))
 
 

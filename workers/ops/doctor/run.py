@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from django.db import connection, connections
-from django.db.migrations.executor import MigrationExecutor
 
+from workers.checks import tables
 from workers.definitions.sentences import changed
 from workers.definitions.sentences import say as _
 from workers.definitions.sentences import say_counted as ngettext
@@ -94,8 +94,7 @@ def _touch_database() -> list[Finding]:
 
 
 def _touch_tables() -> list[Finding]:
-    executor = MigrationExecutor(connection)
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+    if tables.unapplied():
         raise LookupError
     return []
 

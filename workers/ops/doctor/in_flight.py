@@ -1,20 +1,17 @@
 """Orders in flight that need a workflow version, step or agent that the code has lost."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
 
-from django.core.checks import CheckMessage, Error
-from django.db import Error as DatabaseError
-from django.db import transaction
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
-from workers.checks.asked_for import is_asked_for
 from workers.definitions import registry
-from workers.exceptions import WorkflowError
+from workers.definitions.sentences import say as _
+from workers.definitions.sentences import say_counted as ngettext
 from workers.models import Process, Step
-from workers.ops.checks.edited_versions import find_edited
+from workers.ops.doctor.finding import REFUSED, Finding, error
 from workers.states import OPEN_PROCESS_STATES, ProcessState, StepState
 
 #: All states that are not final, in two queries: each group has an index of its own.
@@ -37,23 +34,6 @@ _COLUMNS = (
 )
 
 
-def check_in_flight(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Refuse a deployment of code that lacks what orders in flight need.
-
-    Answers ``manage.py check`` only.  It must not stop `migrate`, a worker, which leaves unknown
-    definitions to others, or `order cancel`, which is a remedy.
-    """
-    if not is_asked_for():
-        return []
-    try:
-        # A block of its own: a failed statement must not spoil the caller's transaction.
-        with transaction.atomic():
-            return [*find_missing(), *find_edited()]
-    except (DatabaseError, WorkflowError):
-        # No tables yet, or no database; or workers.E003 reports the definitions.
-        return []
-
-
 @dataclass(frozen=True, slots=True)
 class _Need:
     """A definition that steps in flight need, and which steps those are."""
@@ -72,7 +52,7 @@ class _Portion:
     steps: "QuerySet[Step]"
 
 
-def find_missing() -> list[CheckMessage]:
+def find_missing() -> list[Finding]:
     """Return one error for each workflow version, step and agent that is needed and missing."""
     missing: dict[tuple[str, str], dict[_Version, Q]] = {}
     for need in _needs():
@@ -144,18 +124,25 @@ def _orders(wanted: Mapping[_Version, Q]) -> int:
     )
 
 
-def _error(kind: str, name: str, orders: int) -> Error:
-    subject = "1 order in flight needs" if orders == 1 else f"{orders} orders in flight need"
-    things = {
-        "agent": (f"agent {name!r}", "workers.E009"),
-        "step": (f"step {name}", "workers.E010"),
-        "workflow": (f"workflow {name}", "workers.E008"),
-    }
-    thing, check_id = things[kind]
-    return Error(
-        f"{subject} {thing}, which this code does not have.",
-        hint="If newer code has it, restart the processes that run this code. Else keep it in the"
-        " code until they are over, or cancel them first."
-        ' See "System checks" in the documentation.',
-        id=check_id,
+def _error(kind: str, name: str, orders: int) -> Finding:
+    thing, check = {
+        "agent": (_("agent %(name)r", name=name), "workers.E009"),
+        "step": (_("step %(name)s", name=name), "workers.E010"),
+        "workflow": (_("workflow %(name)s", name=name), "workers.E008"),
+    }[kind]
+    return error(
+        ngettext(
+            "%(id)s: %(n)d order in flight needs %(thing)s, which this code does not have",
+            "%(id)s: %(n)d orders in flight need %(thing)s, which this code does not have",
+            orders,
+            id=check,
+            thing=thing,
+        ),
+        REFUSED,
+        _(
+            "If newer code has it, restart the processes that run this code. Else keep it in the"
+            " code until they are over, or cancel them first."
+            ' See "System checks" in the documentation.'
+        ),
+        check=check,
     )

@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
 
-from django.core.checks import CheckMessage, Warning
 from django.db.models import Max, Min
 
 from workers.definitions import registry
+from workers.definitions.sentences import say as _
 from workers.definitions.workflow import StepSpec, Workflow
 from workers.models import Process, Step
+from workers.ops.doctor.finding import REFUSED, Finding, warning
 from workers.states import OPEN_PROCESS_STATES, ProcessState
 
 #: All states that are not final, in two queries: each group has an index of its own.
@@ -25,7 +26,7 @@ _PARTS = {
 Shape = dict[str, dict[str, Any]]
 
 
-def find_edited() -> list[CheckMessage]:
+def find_edited() -> list[Finding]:
     """Return a warning for each version whose processes under way have other steps than the code.
 
     The oldest and the newest process of each version are compared with it.
@@ -96,7 +97,7 @@ def _fingerprint(shape: Shape) -> str:
     return sha256(json.dumps(list(shape.items())).encode()).hexdigest()[:8]
 
 
-def _warning(process: Process, began: Shape, now: Shape) -> Warning:
+def _warning(process: Process, began: Shape, now: Shape) -> Finding:
     changes = [f"step {name} is gone" for name in began if name not in now]
     changes += [f"step {name} is new" for name in now if name not in began]
     for name in began:
@@ -104,10 +105,19 @@ def _warning(process: Process, began: Shape, now: Shape) -> Warning:
             parts = [_PARTS[part] for part in _PARTS if began[name][part] != now[name][part]]
             changes += [f"step {name} {part}" for part in parts]
     changes = changes or ["its steps have another order"]
-    return Warning(
-        f"Workflow {process.workflow} version {process.version} was edited after it was released:"
-        f" {process.subject} began with the steps {_fingerprint(began)}, this code has"
-        f" {_fingerprint(now)}: {', '.join(changes)}.",
-        hint="Give it its steps back, and make the change the next version.",
-        id="workers.W016",
+    return warning(
+        _(
+            "workers.W016: Workflow %(workflow)s version %(version)d was edited after it was"
+            " released: %(subject)s began with the steps %(before)s, this code has %(after)s:"
+            " %(changes)s",
+            workflow=process.workflow,
+            version=process.version,
+            subject=process.subject,
+            before=_fingerprint(began),
+            after=_fingerprint(now),
+            changes=", ".join(changes),
+        ),
+        REFUSED,
+        _("Give it its steps back, and make the change the next version."),
+        check="workers.W016",
     )
