@@ -17,6 +17,7 @@ from orders.models import ApiClient, Order
 from tests.browsing import sign_in, watched_page
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
 from workers.desk import wake_ups
+from workers.desk.admin import actions as verbs
 from workers.desk.models import Note
 from workers.models import Alert, Flow, Hold, Incident, Journal, Process, Step
 from workers.wire import dispatch
@@ -26,24 +27,8 @@ STEPS = {
     "charge_payment": "payment.charge",
     "book_shipment": "shipping.book",
 }
-#: Of the engine's verbs.
-VERBS = (
-    "resubmit_process",
-    "pause_process",
-    "cancel_process",
-    "compensate_process",
-    "renew_process",
-    "edit_input",
-    "retry_step",
-    "extend_step",
-    "complete_step",
-    "redo_step",
-    "skip_step",
-    "answer_step",
-    "erase_process",
-    "operate_flow",
-    "operate_hold",
-)
+#: The permissions of the engine's verbs.
+VERBS = (*dict.fromkeys(verb.permission for verb in verbs.VERBS), "operate_flow", "operate_hold")
 ACTIONS = ("resubmit_order", "acknowledge_alert", "change_product", *VERBS)
 
 
