@@ -4,15 +4,18 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.core.checks import run_checks
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
+from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from workers.checks import tables
 from workers.client.submission import submit
+from workers.desk.checks import check_installed
 from workers.models import Process, Step
 from workers.ops.checks import check_start
 from workers.ops.doctor import in_flight, settings
@@ -247,3 +250,32 @@ def test_a_database_of_a_development_version_is_refused_in_a_sentence() -> None:
     assert "workers.0002_gauge" in (tables.problem() or "")
     with pytest.raises(SystemCheckError, match="development version"):
         call_command("migrate", verbosity=0, skip_checks=False)
+
+
+def test_a_deployment_before_its_migrations_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "unapplied", lambda: ["workers.0002_more"])
+
+    with pytest.raises(SystemCheckError) as failure:
+        call_command("check", deploy=True)
+
+    assert "(workers.E020) 1 migration is not applied: workers.0002_more." in str(failure.value)
+    # A development server starts without them.
+    call_command("check")
+    assert "workers.E020" not in [one.id for one in run_checks(include_deployment_checks=True)]
+
+
+def test_a_monitor_that_is_never_called_is_named_by_check_alone() -> None:
+    with override_settings(SAS_PING_URL="http://monitor.example/ping"):
+        with pytest.raises(SystemCheckError) as failure:
+            call_command("check")
+        assert "(workers.E025) SAS_PING_URL " in str(failure.value)
+        assert "workers.E025" not in [one.id for one in run_checks(databases=["default"])]
+
+
+def test_a_desk_without_what_is_looked_at_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check_installed(None) == []
+    monkeypatch.setattr(apps, "is_installed", lambda name: name != "workers.ops")
+
+    (error,) = check_installed(None)
+
+    assert (error.id, 'Add "workers.ops"' in str(error.hint)) == ("workers.E027", True)

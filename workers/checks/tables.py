@@ -1,6 +1,7 @@
 """The tables: whether they exist, and are as new as the code."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from django.db import Error as DatabaseError
 from django.db import ProgrammingError, connection, transaction
@@ -40,13 +41,18 @@ def problem(*, waits: bool = True, is_worker: bool = False) -> str | None:
         db_connections.require_writable()
         if message := session.problem(connection):
             return message
-        if name := _own_history():
-            return f"The database was made by a development version: it has {name}. {NEW_DATABASE}"
-        if names := _own_unapplied():
-            return (
-                "The database is older than this code: it lacks our migrations from "
-                f"{names[0]} on. {MIGRATE}"
-            )
+        # Some role may not read the applied migrations: its work may not need that.  A block of
+        # its own: a failed statement must not spoil the caller's transaction.
+        with suppress(ProgrammingError), transaction.atomic():
+            if name := foreign_history(connection):
+                return (
+                    f"The database was made by a development version: it has {name}. {NEW_DATABASE}"
+                )
+            if names := unapplied([app.label for app in our_apps()]):
+                return (
+                    "The database is older than this code: it lacks our migrations from "
+                    f"{names[0]} on. {MIGRATE}"
+                )
         if is_worker and (message := grants.problem()):
             return message
     except DatabaseError as error:
@@ -59,25 +65,6 @@ def problem(*, waits: bool = True, is_worker: bool = False) -> str | None:
         if is_ours:
             connection.close()
     return None
-
-
-def _own_history() -> str | None:
-    try:
-        with transaction.atomic():
-            return foreign_history(connection)
-    except ProgrammingError:
-        # As below.
-        return None
-
-
-def _own_unapplied() -> list[str]:
-    try:
-        # A block of its own: a failed statement must not spoil the caller's transaction.
-        with transaction.atomic():
-            return unapplied([app.label for app in our_apps()])
-    except ProgrammingError:
-        # This role may not read the applied migrations: its work may not need that.
-        return []
 
 
 def unapplied(labels: Sequence[str] | None = None) -> list[str]:

@@ -5,7 +5,9 @@ Only `manage.py check` and `migrate` look at what a server, a network or many ro
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from operator import attrgetter
+from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning, register
 from django.core.management.commands.check import Command as CheckCommand
@@ -16,9 +18,6 @@ from workers.exceptions import WorkflowError
 from workers.ops.checks.celery import check_celery
 from workers.ops.checks.definitions import check_deadlines, check_key_retention
 from workers.ops.checks.settings import check_settings
-
-if TYPE_CHECKING:
-    from workers.ops.doctor import Finding, When
 
 __all__ = [
     "check_celery",
@@ -35,20 +34,14 @@ def check_start(
 ) -> list[CheckMessage]:
     """Refuse what no process should start with; of `migrate`, a database it should not touch."""
     is_check = is_asked_for()
-    if not is_check and DEFAULT_DB_ALIAS not in (databases or ()):
-        return []
-    from workers.ops.doctor import When
-
-    return list(_messages(When.START, of_the_database_alone=not is_check))
+    if is_check or DEFAULT_DB_ALIAS in (databases or ()):
+        return list(_messages("START", of_the_database_alone=not is_check))
+    return []
 
 
 def check_deployment(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Refuse a deployment whose database is away, or older than the code."""
-    if not is_asked_for():
-        return []
-    from workers.ops.doctor import When
-
-    return list(_messages(When.DEPLOY))
+    return list(_messages("DEPLOY")) if is_asked_for() else []
 
 
 for _check in (check_start, check_celery, check_deadlines, check_settings):
@@ -57,32 +50,26 @@ for _check in (check_deployment, check_key_retention):
     register(_check, deploy=True)
 
 
-def _messages(when: "When", *, of_the_database_alone: bool = False) -> Iterator[CheckMessage]:
+def _messages(when: str, *, of_the_database_alone: bool = False) -> Iterator[CheckMessage]:
+    """Run the probes of an occasion, and return as messages what they find that is a check."""
     # Only commands that ask hold the probes in memory.
-    from workers.ops.doctor import Need, registered
-
-    for probe in registered(when):
-        if of_the_database_alone and probe.needs is not Need.DATABASE:
-            continue
-        try:
-            findings = list(probe.look())
-        except (DatabaseError, WorkflowError):
-            # Other checks report a database that is away, and definitions that cannot work.
-            continue
-        yield from (_message(finding) for finding in findings if finding.check)
-
-
-def _message(finding: "Finding") -> CheckMessage:
+    from workers.ops import doctor
     from workers.ops.doctor.finding import REFUSED
 
-    words = finding.in_words()
-    what = words["what"].removeprefix(f"{finding.check}: ")
-    kind = Error if finding.level == "error" else Warning
-    return kind(
-        f"{what[0].upper()}{what[1:]}.",
-        hint=words["remedy"] if finding.why == REFUSED else f"{words['remedy']} {words['why']}",
-        id=finding.check,
-    )
+    for probe in doctor.registered(doctor.When[when]):
+        if of_the_database_alone and probe.needs is not doctor.Need.DATABASE:
+            continue
+        # Other checks report a database that is away, and definitions that cannot work.
+        with suppress(DatabaseError, WorkflowError):
+            for finding in filter(attrgetter("check"), list(probe.look())):
+                words = finding.in_words()
+                what = words["what"].removeprefix(f"{finding.check}: ")
+                why = "" if finding.why == REFUSED else f" {words['why']}"
+                yield (Error if finding.level is doctor.Level.ERROR else Warning)(
+                    f"{what[0].upper()}{what[1:]}.",
+                    hint=words["remedy"] + why,
+                    id=finding.check,
+                )
 
 
 def is_asked_for() -> bool:

@@ -4,19 +4,9 @@ A probe is a small function that looks at one thing and changes nothing.  An app
 by decorating functions in a module ``doctor``; ``manage.py sas doctor`` runs them all.
 """
 
-from workers.ops.doctor import (
-    agents,
-    alerts,
-    backlog,
-    broker,
-    database,
-    duties,
-    files,
-    queues,
-    settings,
-    tables,
-    worker_pools,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
 from workers.ops.doctor.finding import Finding, Level, error, info, ok, warning
 from workers.ops.doctor.registry import Need, Probe, When, probe, probes, registered
 from workers.ops.doctor.run import ProbeFinding, examine, worst
@@ -28,24 +18,17 @@ __all__ = [
     "Probe",
     "ProbeFinding",
     "When",
-    "agents",
-    "alerts",
-    "backlog",
-    "broker",
-    "database",
-    "duties",
     "error",
     "examine",
-    "files",
     "info",
     "ok",
     "probe",
     "probes",
-    "queues",
     "registered",
-    "settings",
-    "tables",
     "warning",
-    "worker_pools",
     "worst",
 ]
+
+# Probes register themselves.
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
