@@ -8,7 +8,8 @@ import factory
 from django.utils import timezone
 
 from orders.models import Order, OrderLine, Product
-from workers.models import Process, Step
+from orders.submission import Customer, Line, place_order
+from workers.models import Alert, Process, Sink, Step
 
 now = factory.LazyFunction(timezone.now)
 
@@ -82,6 +83,26 @@ class StepFactory(factory.django.DjangoModelFactory):
         skipped = factory.Trait(state="skipped", finished_at=now)
 
 
+class AlertFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = Alert
+
+    code = "process_error"
+    cause = factory.Sequence("cause {}".format)
+    raised_at = now
+    last_raised_at = factory.SelfAttribute("raised_at")
+
+
+class SinkFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = Sink
+
+    process = factory.SubFactory(ProcessFactory)
+    kind = "queue"
+    address = "replies.acme.one"
+    next_try_at = now
+
+
 class OrderFactory(factory.django.DjangoModelFactory):
     """An order of one line, with a process that has no steps yet."""
 
@@ -111,3 +132,11 @@ class OrderLineFactory(factory.django.DjangoModelFactory):
     name = factory.SelfAttribute("product.name")
     quantity = 2
     unit_price = factory.SelfAttribute("product.price")
+
+
+def placed(
+    quantity: int = 1, sku: str = "SKU-1", key: str = "key-1", source: str = "shop", **more: str
+) -> Order:
+    """Return an order that Ann has placed of a product that is there."""
+    ann = Customer("Ann", "ann@example.org", "Street 1")
+    return place_order(ann, [Line(sku, quantity)], submission_key=key, source=source, **more)[0]

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page
 from orders import tokens
 from orders.models import ApiClient, Order
 from tests.browsing import sign_in, watched_page
-from tests.factories import OrderFactory, ProcessFactory, StepFactory
+from tests.factories import AlertFactory, OrderFactory, ProcessFactory, StepFactory
 from workers.desk import wake_ups
 from workers.desk.admin import actions as verbs
 from workers.desk.models import Note
@@ -122,9 +122,7 @@ def alert_about(order: Order | None = None, message: str = "Look here", **column
     process = order.process if order else None
     at = process.created_at if process else ProcessFactory.build().created_at
     columns = {"cause": message[:200], "code": "process_error", **columns}
-    return Alert.objects.create(
-        process=process, message=message, raised_at=at, last_raised_at=at, **columns
-    )
+    return AlertFactory(process=process, message=message, raised_at=at, **columns)
 
 
 def every_row() -> dict[str, list[dict[str, Any]]]:

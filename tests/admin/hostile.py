@@ -15,11 +15,12 @@ from orders import tokens
 from orders.models import ApiClient, DeadLetter, Order, OrderLine, Product
 from tests.admin import toys
 from tests.admin.conftest import alert_about, note, order_in_error
+from tests.factories import SinkFactory
 from tests.toyflow import agents as toy
 from workers.desk.models import BulkJob, Delivery, Release, Route
 from workers.desk.store import gauges, incidents, notes, probe_results, saved_views
 from workers.desk.store.probe_results import ProbeOutcome
-from workers.models import Hold, Incident, Process, Sink, Step, UndoRequest
+from workers.models import Hold, Incident, Process, Step, UndoRequest
 from workers.store import acts
 from workers.testing import Wire
 
@@ -158,7 +159,7 @@ def fill(wire: Wire, user: AbstractUser) -> Order:
         began_by=f"operator:{evil('holder')}",
         reason=evil("hold reason"),
     )
-    Sink.objects.create(
+    SinkFactory(
         process=order.process,
         kind="webhook",
         address=f"{LINK}{evil('sink')}",

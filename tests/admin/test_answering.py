@@ -7,15 +7,15 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
-from django.utils import timezone
 
 from tests.admin import toys
 from tests.admin.conftest import VERBS, every_row, staff
 from tests.admin.test_verbs import CASES, PROCESS
+from tests.factories import SinkFactory
 from tests.toyflow import agents as toy
 from workers.client import callbacks
 from workers.exceptions import Refused
-from workers.models import Alert, Process, Sink, Step
+from workers.models import Alert, Process, Step
 from workers.supervisor import sweep
 from workers.testing import Wire, pass_time
 
@@ -268,13 +268,7 @@ def test_answer_page_says_submitter_is_told_if_process_has_sink(
     assert "is told" not in operator.get(url).content.decode()
     assert "Leave it as it is: it waits until" in operator.get(url).content.decode()
 
-    Sink.objects.create(
-        process=process,
-        kind="queue",
-        address="replies.acme",
-        owner="acme",
-        next_try_at=timezone.now(),
-    )
+    SinkFactory(process=process, address="replies.acme", owner="acme")
 
     assert "Whoever submitted it is told." in operator.get(url).content.decode()
 

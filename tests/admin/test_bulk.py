@@ -13,10 +13,11 @@ from django.utils import timezone
 from orders.models import Order
 from tests.admin import toys
 from tests.admin.conftest import VERBS, every_row, order_in_error, order_with, staff
+from tests.factories import AlertFactory
 from tests.toyflow import agents as toy
 from workers.client import operations
 from workers.desk.models import BulkItem, BulkJob
-from workers.models import Alert, Flow, Journal, Process, Step
+from workers.models import Flow, Journal, Process, Step
 from workers.store import leases
 from workers.store.flow import holds
 from workers.testing import Wire
@@ -62,12 +63,8 @@ def ready_for(verb: str) -> Order:
         failed = {"skipped": True, "is_optional": True, "attempt": 1, "fault": fault}
         order = order_with(reserve_stock="processed", charge_payment=failed)
         now = timezone.now()
-        Alert.objects.create(
-            cause=f"c{order.pk}",
-            code="step_skipped",
-            process_id=order.process_id,
-            raised_at=now,
-            last_raised_at=now,
+        AlertFactory(
+            cause=f"c{order.pk}", code="step_skipped", process_id=order.process_id, raised_at=now
         )
         return order
     order = order_in_error()

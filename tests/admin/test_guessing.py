@@ -2,9 +2,8 @@
 
 import pytest
 from django.test import Client
-from django.utils import timezone
 
-from tests.factories import OrderFactory
+from tests.factories import OrderFactory, SinkFactory
 from workers.models import Flow, Sink
 from workers.supervisor import beat_schedule
 
@@ -20,11 +19,10 @@ def test_an_order_cannot_be_found_by_its_secret(viewer: Client, lookup: str) -> 
 
 @pytest.fixture
 def sink(db: None) -> Sink:
-    return Sink.objects.create(
+    return SinkFactory(
         process=OrderFactory().process,
         kind="webhook",
         address="https://example.org/hook?token=very-secret",
-        next_try_at=timezone.now(),
     )
 
 

@@ -19,7 +19,7 @@ from django.utils import timezone
 import workers
 from orders.models import Order
 from tests.admin.conftest import every_row, order_in_error, staff
-from tests.factories import OrderFactory, ProcessFactory, StepFactory
+from tests.factories import AlertFactory, OrderFactory, ProcessFactory, StepFactory
 from tests.toyflow import agents as toy
 from workers import desk, supervisor
 from workers.client import operations
@@ -54,14 +54,12 @@ def fail(number: int, **fault: str) -> Alert:
         process=order.process, name="charge_payment", error=True, fault=known | fault
     )
     now = timezone.now()
-    return Alert.objects.create(
+    return AlertFactory(
         cause=f"process_error:process:{order.process_id}:charge_payment",
-        code="process_error",
         message=f"Order {number}: step charge_payment failed for good",
         process=order.process,
         step=step,
         raised_at=now,
-        last_raised_at=now,
     )
 
 

@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.admin.conftest import alert_about, order_in_error, order_with
-from tests.factories import ProcessFactory
+from tests.factories import ProcessFactory, SinkFactory
 from workers.models import Lease, Sink
 from workers.store import alerts, leases
 from workers.store.db import dialect
@@ -48,10 +48,9 @@ def test_what_is_in_error_beside_orders_has_a_tile(operator: Client) -> None:
 
 def test_receivers_that_cannot_be_told_have_a_tile(operator: Client) -> None:
     assert "told no more" not in operator.get("/admin/").content.decode()
-    sink = Sink.objects.create(
-        process_id=order_in_error().process_id, kind="webhook", address="https://a.test", last=2,
-        tries=3, next_try_at=timezone.now(),
-    )  # fmt: skip
+    sink = SinkFactory(
+        process=order_in_error().process, kind="webhook", address="https://a.test", last=2, tries=3
+    )
     html = operator.get("/admin/").content.decode()
     assert "sink failing" in html
     assert "each is tried again by itself" in html

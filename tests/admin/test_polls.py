@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from orders.models import DeadLetter, Order
 from tests.admin.conftest import alert_about, note, order_in_error, poll
+from tests.factories import SinkFactory
 from workers.desk.admin import changes
 from workers.desk.admin.lists import LiveListAdmin
 from workers.desk.models import BulkJob, Delivery, Route
@@ -169,9 +170,7 @@ def test_a_round_of_a_duty_is_news_among_the_leases(operator: Client) -> None:
 def test_who_was_told_is_news_among_the_sinks(operator: Client) -> None:
     order = order_in_error()
     due = {"process_id": order.process_id, "kind": "queue", "last": 3, "tries": 1}
-    first, second = [
-        Sink.objects.create(address=name, next_try_at=timezone.now(), **due) for name in "ab"
-    ]
+    first, second = [SinkFactory(address=name, **due) for name in "ab"]
     url = "/admin/workers/sink/"
     seen = poll(operator, url)["X-Seen"]
     Sink.objects.filter(pk=first.pk).update(next_try_at=timezone.now() + timedelta(hours=1))

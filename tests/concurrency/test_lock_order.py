@@ -20,6 +20,7 @@ from tests.concurrency.test_races import (
     flow_rows,
     submit_some,
 )
+from tests.factories import SinkFactory
 from workers.models import Process, Sink, Step
 from workers.rules.rows import ProcessRow
 from workers.rules.transitions import LockedProcess
@@ -156,9 +157,7 @@ def test_a_settlement_locks_sinks_in_the_relay_s_order_though_their_processes_li
     submit_some(3)
     processes = list(Process.objects.order_by("-pk"))
     for process in processes:
-        Sink.objects.create(
-            process=process, kind="queue", address=f"q{process.pk}", last=1, next_try_at=NOW
-        )
+        SinkFactory(process=process, address=f"q{process.pk}", last=1, next_try_at=NOW)
     ids = list(Sink.objects.order_by("pk").values_list("pk", flat=True))
 
     def announce() -> None:

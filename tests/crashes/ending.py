@@ -11,6 +11,7 @@ from orders import dead_letters
 from orders.consumer.message import Message
 from orders.models import DeadLetter
 from tests.crashes.scenario import Scenario, assert_ended, does, nothing, submit_once
+from tests.factories import AlertFactory
 from tests.toyflow import agents as toy
 from workers.agent import graceful_shutdown
 from workers.client.submission import submit
@@ -87,13 +88,7 @@ def _old_rows(wire: Wire) -> None:
         Session.objects.create(session_key=f"key-{number}", expire_date=timezone.now())
         holds.hold("agent", "toy.beta", actor="operator:ann", reason="r")
         holds.lift("agent", "toy.beta", actor="operator:ann", reason="r")
-        Alert.objects.create(
-            cause=f"c{number}",
-            code="restored",
-            raised_at=timezone.now(),
-            last_raised_at=timezone.now(),
-            acknowledged_at=timezone.now(),
-        )
+        AlertFactory(cause=f"c{number}", code="restored", acknowledged_at=timezone.now())
         Incident.objects.create(
             key=f"c{number}",
             code="restored",

@@ -8,8 +8,8 @@ from django.utils import timezone
 from orders.models import Order
 from sasproject.demo import figures
 from sasproject.demo.cohort import TROUBLES, Cohort
-from tests.factories import OrderFactory, ProcessFactory, StepFactory
-from workers.models import Alert, Journal
+from tests.factories import AlertFactory, OrderFactory, ProcessFactory, StepFactory
+from workers.models import Journal
 from workers.states import FINAL_PROCESS_STATES, OPEN_PROCESS_STATES, ProcessState
 
 pytestmark = pytest.mark.django_db
@@ -28,13 +28,11 @@ def note(order: Order, event: str) -> None:
 
 def alert(order: Order) -> None:
     now = timezone.now()
-    Alert.objects.create(
+    AlertFactory(
         cause=f"process_error:{order.pk}",
-        code="process_error",
         message="failed for good",
         process=order.process,
         raised_at=now,
-        last_raised_at=now,
     )
 
 

@@ -9,12 +9,12 @@ import pytest
 from django.utils import timezone
 
 from tests.alerts import text_of
-from tests.factories import ProcessFactory, StepFactory
+from tests.factories import AlertFactory, ProcessFactory, SinkFactory, StepFactory
 from workers import supervisor
 from workers.definitions import alert_kinds
 from workers.definitions.alert_kinds import alert_kind
 from workers.desk.store import alert_commands
-from workers.models import Alert, Flow, Lease, Process, Sink, Step
+from workers.models import Alert, Flow, Lease, Process, Step
 from workers.store import alert_resolution, alerts, sinks
 from workers.store.alert_resolution import resolve_ended
 
@@ -30,7 +30,7 @@ def stuck(process: dict[str, Any] | None = None, **step: Any) -> Step:
 def raised(code: str, step: Step | None = None, at: datetime = NOW, **columns: Any) -> Alert:
     about = {"process": step.process, "step": step} if step else {}
     given = {"cause": f"{code}:{step.pk if step else ''}", **about, **columns}
-    return Alert.objects.create(code=code, message="Look", raised_at=at, last_raised_at=at, **given)
+    return AlertFactory(code=code, message="Look", raised_at=at, **given)
 
 
 def over(step: Step, state: str = "processed") -> None:
@@ -186,8 +186,7 @@ def test_a_round_looks_at_a_portion_and_the_next_goes_on(monkeypatch: pytest.Mon
 
 
 def test_a_sink_that_is_told_again_closes_the_alert_about_its_address() -> None:
-    sink = Sink.objects.create(
-        process=ProcessFactory(),
+    sink = SinkFactory(
         kind="webhook",
         address="https://a.example/x",
         owner="client:acme",

@@ -11,9 +11,9 @@ from django.test import override_settings
 from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
 
-from tests.factories import ProcessFactory, StepFactory
+from tests.factories import AlertFactory, ProcessFactory, SinkFactory, StepFactory
 from workers.client.submission import submit
-from workers.models import Alert, Flow, Lease, Process, Sink, Step
+from workers.models import Alert, Flow, Lease, Process, Step
 from workers.ops.doctor import Finding, agents, alerts, backlog, duties, files, tables
 from workers.ops.doctor import settings as of_settings
 from workers.store import leases, prune_journals
@@ -173,12 +173,10 @@ class TestBacklog:
         told = "every submitter has been told, or will be within the minute"
         assert said(backlog.are_told()) == [("ok", told)]
         common = {"process": ProcessFactory(), "kind": "queue", "last": 2, "cursor": 1}
-        Sink.objects.create(**common, address="a", next_try_at=ago(seconds=59))
+        SinkFactory(**common, address="a", next_try_at=ago(seconds=59))
         assert levels(backlog.are_told()) == ["ok"]
-        Sink.objects.create(**common, address="b", next_try_at=ago(seconds=61))
-        Sink.objects.create(
-            **common, address="c", state="undeliverable", next_try_at=ago(seconds=99)
-        )
+        SinkFactory(**common, address="b", next_try_at=ago(seconds=61))
+        SinkFactory(**common, address="c", state="undeliverable", next_try_at=ago(seconds=99))
         assert said(backlog.are_told()) == [
             ("warning", "1 reply queue or webhook was given up"),
             ("warning", "1 reply queue or webhook is due and nobody sends to it"),
@@ -189,13 +187,7 @@ def test_alerts_that_are_open() -> None:
     assert levels(alerts.are_acknowledged()) == ["ok"]
     now = timezone.now()
     for cause, done in (("a", None), ("b", None), ("c", now)):
-        Alert.objects.create(
-            cause=cause,
-            code="breaker_open",
-            raised_at=now,
-            last_raised_at=now,
-            acknowledged_at=done,
-        )
+        AlertFactory(cause=cause, code="breaker_open", raised_at=now, acknowledged_at=done)
     (found,) = alerts.are_acknowledged()
     assert found.what.startswith("2 open alerts breaker_open, the first from ")
     Alert.objects.filter(cause="b").delete()
@@ -240,9 +232,7 @@ class TestTables:
         assert said(tables.nothing_holds_pruning_back()) == []
         monkeypatch.setattr(tables, "MANY_HELD_BACK", 1)
         process = ProcessFactory(state="processed", finished_at=ago(days=40))
-        Sink.objects.create(
-            process=process, kind="queue", address="a", last=1, next_try_at=timezone.now()
-        )
+        SinkFactory(process=process, address="a", last=1)
         with override_settings(SAS_KEEP_JOURNAL_DAYS=30):
             assert levels(tables.nothing_holds_pruning_back()) == ["warning"]
 

@@ -26,7 +26,7 @@ from tests.admin.test_masking import (
     SECRETS,
     private_order,
 )
-from tests.factories import OrderFactory, ProcessFactory, StepFactory
+from tests.factories import AlertFactory, OrderFactory, ProcessFactory, SinkFactory, StepFactory
 from workers import PersonalRows
 from workers.client import operations
 from workers.definitions import amounts
@@ -82,19 +82,28 @@ def ended_order() -> Order:
         state="processed", finished_at=ended, subject=f"Order of {NAME}"
     )
     Order.objects.filter(pk=order.pk).update(reference=f"for {NAME}")
-    Alert.objects.create(
-        process=order.process, cause="failed", code="failed", raised_at=ended, last_raised_at=ended,
-        params={"reason": f"{NAME}: no {ADDRESS}"}, message=f"write to {MAIL}", comment=NAME,
-    )  # fmt: skip
+    AlertFactory(
+        process=order.process,
+        cause="failed",
+        code="failed",
+        raised_at=ended,
+        params={"reason": f"{NAME}: no {ADDRESS}"},
+        message=f"write to {MAIL}",
+        comment=NAME,
+    )
     UndoRequest.objects.create(
         process=order.process, verb="input", undo=["customer.address"], sequence=1,
         asked_by="operator:bob", asked_at=ended, reason=f"{NAME} rang", state="declined",
         given={"changes": {"customer.address": ADDRESS}}, decided_by="operator:eve", comment=MAIL,
     )  # fmt: skip
-    Sink.objects.create(
-        process=order.process, kind="webhook", address="https://acme.example/", next_try_at=ended,
-        problem={"code": "answered", "text": f"no {NAME}"}, last_error=f"unknown: {MAIL}",
-    )  # fmt: skip
+    SinkFactory(
+        process=order.process,
+        kind="webhook",
+        address="https://acme.example/",
+        next_try_at=ended,
+        problem={"code": "answered", "text": f"no {NAME}"},
+        last_error=f"unknown: {MAIL}",
+    )
     author = get_user_model().objects.create_user("ann", is_staff=True)
     # The address of before, too, stands in the journal alone.
     text = f"{NAME} rang, no longer at Hidden Lane 1"

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from tests.factories import SinkFactory
 from tests.integration.conftest import NOW, claim
 from workers import scheduler
 from workers.models import Lease, Process, Sink
@@ -55,7 +56,7 @@ def test_a_process_that_waits_for_a_decision_is_seen(toy: Toy) -> None:
 
 def test_who_is_to_be_told_is_seen(toy: Toy) -> None:
     process = toy()
-    sink = Sink.objects.create(process=process, kind="queue", address="q", last=1, next_try_at=NOW)
+    sink = SinkFactory(process=process, address="q", last=1, next_try_at=NOW)
 
     seen = find_work.look(NOW), find_work.look(NOW - timedelta(seconds=1))
     Sink.objects.filter(pk=sink.pk).update(cursor=1)

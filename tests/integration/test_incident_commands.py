@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
+from tests.factories import AlertFactory
 from tests.programs import said
 from workers.desk.models import Note
 from workers.desk.store import incident_commands as commands
@@ -22,12 +23,11 @@ ACTOR = "operator:ann"
 
 
 def alert(agent: str = "a.b", **columns: Any) -> Alert:
-    return Alert.objects.create(
+    return AlertFactory(
         cause=f"breaker_open:agent:{agent}",
         code="breaker_open",
         message="not reached",
         raised_at=NOW,
-        last_raised_at=NOW,
         **columns,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from tests.factories import ProcessFactory, StepFactory
+from tests.factories import AlertFactory, ProcessFactory, StepFactory
 from tests.toyflow import agents as toy
 from workers import supervisor
 from workers.client import operations
@@ -42,14 +42,13 @@ def fails(code: str = "process_error", fault: dict[str, Any] = FAULT, **columns:
 
 def alert_of(step: Step, code: str = "process_error", **columns: Any) -> Alert:
     at = columns.pop("at", NOW)
-    return Alert.objects.create(
+    return AlertFactory(
         cause=f"{code}:process:{step.process_id}:{step.name}",
         code=code,
         message=f"{step.process.subject}: step {step.name} failed for good: no",
         process=step.process,
         step=step,
         raised_at=at,
-        last_raised_at=at,
         **columns,
     )
 
@@ -307,12 +306,11 @@ def test_a_sweep_resolves_an_incident_whose_cause_has_ended() -> None:
 
 def test_an_alert_about_no_process_has_an_incident_of_its_own() -> None:
     for agent in ("a.b", "a.c"):
-        Alert.objects.create(
+        AlertFactory(
             cause=f"breaker_open:agent:{agent}",
             code="breaker_open",
             message="not reached",
             raised_at=NOW,
-            last_raised_at=NOW,
         )
     collect(NOW)
     assert sorted(row.params["about"] for row in Incident.objects.all()) == ["a.b", "a.c"]

@@ -15,12 +15,13 @@ from django.utils import timezone
 from orders import invariants as shop
 from orders.models import Order, Product, Reservation
 from orders.submission import Customer, Line, place_order
+from tests.factories import AlertFactory, SinkFactory
 from tests.integration.conftest import begin, reread
 from tests.toyflow import agents as toy
 from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import Permanent, Transient
-from workers.models import Alert, Journal, LiveStep, Process, Sink, Step
+from workers.models import Alert, Journal, LiveStep, Process, Step
 from workers.ops import invariant_check
 from workers.ops import invariants as engine
 from workers.store.db import dialect, slices
@@ -129,12 +130,8 @@ BREAKS: dict[str, Callable[[Process], object]] = {
     "attempts_count_up": lambda p: Journal.objects.filter(
         process=p, step__name="left", event="claimed"
     ).update(attempt=5),
-    "submitters_are_told": lambda p: Sink.objects.create(
-        process=p,
-        kind="queue",
-        address="replies.acme.one",
-        last=p.sequence,
-        next_try_at=timezone.now() - timedelta(minutes=5),
+    "submitters_are_told": lambda p: SinkFactory(
+        process=p, last=p.sequence, next_try_at=timezone.now() - timedelta(minutes=5)
     ),
     # SQLite's clock tells milliseconds: another process's turn may well be the same.
     "live_steps_are_found": lambda p: LiveStep.objects.filter(state="error").update(
@@ -156,9 +153,7 @@ BREAKS: dict[str, Callable[[Process], object]] = {
     "keys_are_their_own": lambda p: Step.objects.filter(process=p, name="left").update(
         idempotency_key=p.steps.get(name="top").idempotency_key
     ),
-    "whoever_is_told_is_told_everything": lambda p: Sink.objects.create(
-        process=p, kind="queue", address="replies.acme.one", last=1, next_try_at=timezone.now()
-    ),
+    "whoever_is_told_is_told_everything": lambda p: SinkFactory(process=p, last=1),
     "attempts_are_journalled": lambda p: Step.objects.filter(process=p, name="left").update(
         attempt=7
     ),
@@ -188,9 +183,7 @@ def test_a_process_whose_version_is_unknown_may_stand_still(lively: Process) -> 
     fresh = Process.objects.get(subject="Fresh")
     Step.objects.filter(process=fresh).update(state="waiting", not_before=None)
     now = timezone.now()
-    Alert.objects.create(
-        cause="c", code="unknown_definition", process=fresh, raised_at=now, last_raised_at=now
-    )
+    AlertFactory(cause="c", code="unknown_definition", process=fresh, raised_at=now)
 
     assert engine.violations() == []
 

@@ -8,7 +8,7 @@ from django.core.management import CommandError
 from django.utils import timezone
 
 from tests.admin.conftest import order_in_error
-from tests.factories import ProcessFactory, StepFactory
+from tests.factories import AlertFactory, ProcessFactory, StepFactory
 from tests.programs import said
 from workers.desk import wake_ups
 from workers.desk.admin import causes
@@ -30,13 +30,11 @@ def incident_of(processes: list[Process], key: str = "failure:pay") -> Incident:
         key=key, kind="failure", code="process_error", severity=2, opened_at=NOW, last_at=NOW
     )
     for process in processes:
-        Alert.objects.create(
+        AlertFactory(
             cause=f"process_error:{process.pk}",
-            code="process_error",
             message="Look",
             process=process,
             raised_at=NOW,
-            last_raised_at=NOW,
             incident=incident,
         )
     return incident

@@ -12,10 +12,11 @@ from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from tests.factories import SinkFactory
 from tests.integration.conftest import claim
 from tests.integration.test_store_settling import Toy, a_result, started
 from workers import scheduler
-from workers.models import Process, Sink, Step
+from workers.models import Process, Step
 from workers.store.claims import claim_steps, request_data
 from workers.store.db import dialect, prepared_plans
 from workers.store.expire import expire_claims
@@ -40,7 +41,7 @@ def _kept() -> dict[str, str]:
 def _each_verb(toy: Toy) -> None:
     """Run every verb whose plans are kept, in tables that are all but empty."""
     now = timezone.now()
-    Sink.objects.create(process=toy(), kind="queue", address="q", last=1, next_try_at=now)
+    SinkFactory(process=toy(), address="q", last=1, next_try_at=now)
     settle_replies.settle([a_result(started())], "s1", own_room=anywhere())
     toy()
     toy()

@@ -30,7 +30,7 @@ from orders.models import DeadLetter, DroppedLetters, Product
 from orders.submission import Customer, Line, place_order
 from sasproject.celery import app
 from tests import roles
-from tests.factories import ProcessFactory, StepFactory
+from tests.factories import AlertFactory, ProcessFactory, StepFactory
 from tests.queue_door import conftest as queue_shop
 from tests.queue_door.sending import BODY
 from tests.toyflow import agents
@@ -72,9 +72,7 @@ def test_a_worker_sweeps_prunes_and_rolls_up_minutes(
         )
     for code in ("process_error", "undo_requested"):
         about = {"process": step.process, "step": step}
-        Alert.objects.create(
-            cause=f"{code}:{step.pk}", code=code, raised_at=NOW, last_raised_at=NOW, **about
-        )
+        AlertFactory(cause=f"{code}:{step.pk}", code=code, raised_at=NOW, **about)
     raise_alert("dead_letters_open", params={"says": ["sender"], "sender": "acme"}, subject="acme")
     DeadLetter.objects.create(received_at=LONG_AGO, resolved_at=LONG_AGO, state="discarded")
     ReceivedWebhook.objects.create(provider="bank", message_id="1", received_at=LONG_AGO)

@@ -19,8 +19,8 @@ from orders.invariants import Ledgers
 from orders.invariants import violations as shop_violations
 from orders.models import Order, OrderLine, Product, Reservation
 from orders.sandbox.server import Sandbox
-from orders.submission import Customer, Line, place_order
 from tests import programs
+from tests.factories import placed
 from workers import scheduler
 from workers.models import Journal, Process, Step
 from workers.ops.invariants import violations
@@ -52,12 +52,7 @@ def models_at(app: str, name: str) -> Apps:
 def order() -> Order:
     beat_schedule.ensure_flow()
     Product.objects.create(sku="LAMP", name="Lamp", price="9.50", stock=10)
-    return place_order(
-        Customer("Ann", "ann@example.org", "Street 1"),
-        [Line("LAMP", 2)],
-        submission_key="key-1",
-        source="shop",
-    )[0]
+    return placed(2, sku="LAMP")
 
 
 def rows_of_the_order() -> list[tuple[str, list[dict[str, object]]]]:

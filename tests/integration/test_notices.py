@@ -13,8 +13,8 @@ from orders import notices
 from orders.models import Order, Product
 from orders.returning import accept_return
 from orders.sandbox.server import Sandbox
-from orders.submission import Customer, Line, place_order
 from tests.alerts import text_of
+from tests.factories import placed
 from tests.integration.conftest import only
 from workers.client import callbacks, operations
 from workers.exceptions import Refused
@@ -29,12 +29,7 @@ def place(key: str = "key-1", *, price: str = "18.50", quantity: int = 1) -> Ord
     Product.objects.get_or_create(
         sku=f"SKU-{price}", defaults={"name": "Lamp", "price": price, "stock": 10}
     )
-    return place_order(
-        Customer("Ann", "ann@example.org", "Street 1"),
-        [Line(f"SKU-{price}", quantity)],
-        submission_key=key,
-        source="shop",
-    )[0]
+    return placed(quantity, sku=f"SKU-{price}", key=key)
 
 
 def subject(sent: Any) -> str:

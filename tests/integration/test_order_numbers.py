@@ -6,7 +6,7 @@ from django.db import transaction
 
 from orders.models import Order, Product
 from orders.numbers import skip_to
-from orders.submission import Customer, Line, place_order
+from tests.factories import placed
 from tests.programs import said
 
 
@@ -16,12 +16,7 @@ def product() -> None:
 
 
 def place(key: str) -> Order:
-    return place_order(
-        Customer("Ann", "ann@example.org", "Street 1"),
-        [Line("SKU-1", 1)],
-        submission_key=key,
-        source="shop",
-    )[0]
+    return placed(key=key)
 
 
 def skip(number: int) -> str:

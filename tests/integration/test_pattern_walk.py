@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from orders.models import Order, Product
 from orders.sandbox.server import Sandbox
-from orders.submission import Customer, Line, place_order
+from tests.factories import placed
 from tests.integration.conftest import begin, calls_on
 from workers import supervisor
 from workers.client import operations
@@ -47,15 +47,7 @@ def nine_orders() -> list[Order]:
     Without their notices to the buyer, which the walk does not follow.
     """
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=1000)
-    orders = [
-        place_order(
-            Customer("Ann", "ann@example.org", "Street 1"),
-            [Line("SKU-1", 1)],
-            submission_key=f"key-{n}",
-            source="shop",
-        )[0]
-        for n in range(9)
-    ]
+    orders = [placed(key=f"key-{n}") for n in range(9)]
     Process.objects.filter(workflow="notice").delete()
     return orders
 

@@ -17,6 +17,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import JSONField, Model
 from django.utils.module_loading import autodiscover_modules
 
+from tests.factories import AlertFactory
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_poison_rows import flagged, still, submitted
 from tests.integration.test_store_settling import a_result
@@ -102,14 +103,7 @@ def ended(subject: str) -> Process:
 def alerted(subject: str) -> Process:
     process = flagged(subject)
     Process.objects.filter(pk=process.pk).update(needs_decision=False, state="error")
-    Alert.objects.create(
-        cause=f"process_error:{process.pk}",
-        code="process_error",
-        params={},
-        process=process,
-        raised_at=NOW,
-        last_raised_at=NOW,
-    )
+    AlertFactory(cause=f"process_error:{process.pk}", params={}, process=process, raised_at=NOW)
     return process
 
 
@@ -165,12 +159,11 @@ def scene() -> tuple[list[Process], dict[Callable[[Process], bool], Process]]:
         probe_results.keep(
             look_over([Probe("toys", name, lambda: [error("x", "why", "remedy")], Need.NOTHING)])
         )
-        Alert.objects.create(
+        AlertFactory(
             cause=f"queue_unserved:{name}",
             code="queue_unserved",
             params={"queue": name},
             raised_at=NOW,
-            last_raised_at=NOW,
         )
     Alert.objects.filter(process__isnull=False).update(resolved_at=NOW)
     incidents.collect(NOW)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.factories import AlertFactory
 from tests.integration.conftest import NOW, claim, only
 from workers import scheduler, supervisor
 from workers.client.submission import submit
@@ -217,14 +218,7 @@ def test_every_registered_duty_does_its_work_beside_a_row_that_it_cannot_read(
 ) -> None:
     junk(flagged("poison"))
     healthy = flagged("healthy")
-    Alert.objects.create(
-        cause="process_error:healthy",
-        code="process_error",
-        params={},
-        process=healthy,
-        raised_at=NOW,
-        last_raised_at=NOW,
-    )
+    AlertFactory(cause="process_error:healthy", params={}, process=healthy, raised_at=NOW)
 
     assert duties.perform(duties.registered(when), "test") == []
     assert supervisor.sweep().had_lease

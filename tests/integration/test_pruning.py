@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import override_settings
 
 from orders.models import DeadLetter
+from tests.factories import AlertFactory
 from tests.integration.conftest import ENDED as NOW
 from workers.desk.models import BulkItem, BulkJob, Note
 from workers.desk.store import old_rows as desk_rows
@@ -398,9 +399,7 @@ def test_incidents_go_once_they_were_resolved_long_ago_and_their_alerts_are_gone
         Incident.objects.create(key="late", **known, state="resolved", resolved_at=LATER),
         Incident.objects.create(key="told", **known, **over),
     ]
-    Alert.objects.create(
-        cause="x", code="restored", raised_at=NOW, last_raised_at=NOW, incident=kept[2]
-    )
+    AlertFactory(cause="x", code="restored", raised_at=NOW, incident=kept[2])
     assert old_rows.count(desk_rows.INCIDENTS, NOW) == 0
     assert old_rows.count(desk_rows.INCIDENTS, LATER) == 2
     assert sum(old_rows.prune(desk_rows.INCIDENTS, 1, LATER)) == 2

@@ -12,6 +12,7 @@ from orders import retention as shop
 from orders.models import DeadLetter, Order, OrderLine, Product, Return
 from orders.submission import Customer, Line, place_order
 from tests.concurrency.matrix.pausing import Session, meet
+from tests.factories import AlertFactory, SinkFactory
 from tests.integration.conftest import ENDED as NOW
 from workers.client.submission import submit
 from workers.desk.models import Note
@@ -62,10 +63,7 @@ def end(process: Process, **columns: Any) -> None:
 def test_an_old_process_goes_with_all_of_its_rows_and_a_young_one_stays(ended: Any) -> None:
     old = ended()
     Note.objects.create(process=old, text="seen", at=NOW)
-    Sink.objects.create(
-        process=old, kind="queue", address="replies.acme.one", cursor=9, last=9, state="ended",
-        next_try_at=NOW,
-    )  # fmt: skip
+    SinkFactory(process=old, cursor=9, last=9, state="ended", next_try_at=NOW)
     young = ended(finished_at=LATER - timedelta(days=29))
     before = rows()
 
@@ -110,19 +108,21 @@ def test_process_pruning_spares_process_in_error_alerted_or_untold(ended: Any, r
         case "in error":
             Process.objects.update(state="error", finished_at=None)
         case "an open alert" | "an alert that is kept":
-            Alert.objects.create(
-                cause="c", code="step_skipped", process=process, raised_at=NOW,
-                last_raised_at=NOW, acknowledged_at=acknowledged[reason],
-            )  # fmt: skip
+            AlertFactory(
+                cause="c",
+                code="step_skipped",
+                process=process,
+                raised_at=NOW,
+                acknowledged_at=acknowledged[reason],
+            )
         case "a request that is kept":
             UndoRequest.objects.create(
                 process=process, verb="cancel", undo=[], sequence=0, asked_at=NOW
             )
         case "untold":
-            Sink.objects.create(
-                process=process, kind="queue", address="a", cursor=1, last=9, state="open",
-                next_try_at=NOW,
-            )  # fmt: skip
+            SinkFactory(
+                process=process, address="a", cursor=1, last=9, state="open", next_try_at=NOW
+            )
 
     assert sum(prune()) == 0
 

@@ -9,7 +9,7 @@ from orders.invariants import violations as shop_violations
 from orders.models import Order, Product
 from orders.returning import ReturnRefused, accept_return
 from orders.sandbox.server import Sandbox
-from orders.submission import Customer, Line, place_order
+from tests.factories import placed
 from tests.integration.conftest import only, reread
 from workers import supervisor
 from workers.client import callbacks, operations
@@ -23,12 +23,7 @@ from workers.testing import Wire, pass_time
 
 def ordered() -> Order:
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
-    return place_order(
-        Customer("Ann", "ann@example.org", "Street 1"),
-        [Line("SKU-1", 2)],
-        submission_key="key-1",
-        source="shop",
-    )[0]
+    return placed(2)
 
 
 @pytest.fixture

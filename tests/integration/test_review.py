@@ -8,7 +8,7 @@ from orders.invariants import Ledgers
 from orders.invariants import violations as shop_violations
 from orders.models import Order, Product
 from orders.sandbox.server import Sandbox
-from orders.submission import Customer, Line, place_order
+from tests.factories import placed
 from tests.integration.conftest import only
 from workers import scheduler, supervisor
 from workers.client import callbacks, operations
@@ -25,12 +25,7 @@ def place(quantity: int) -> Order:
     Product.objects.get_or_create(
         sku="SKU-1", defaults={"name": "Lamp", "price": "100.00", "stock": 100}
     )
-    return place_order(
-        Customer("Ann", "ann@example.org", "Street 1"),
-        [Line("SKU-1", quantity)],
-        submission_key=f"key-{quantity}",
-        source="shop",
-    )[0]
+    return placed(quantity, key=f"key-{quantity}")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from orders.invariants import Ledgers
 from orders.invariants import violations as shop_violations
 from orders.models import Order, Product
 from orders.sandbox.server import Sandbox
-from orders.submission import Customer, Line, place_order
+from tests.factories import placed
 from workers import supervisor
 from workers.client import operations
 from workers.http import Answer
@@ -33,12 +33,7 @@ def switch(sandbox: Sandbox, service: str, faults: dict[str, Any]) -> None:
 @pytest.fixture
 def order() -> Order:
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
-    return place_order(
-        Customer("Ann", "ann@example.org", "Street 1"),
-        [Line("SKU-1", 2)],
-        submission_key="key-1",
-        source="shop",
-    )[0]
+    return placed(2)
 
 
 def run(wire: Wire, rounds: int = 5) -> None:

@@ -10,8 +10,7 @@ from django.core.management import CommandError
 from django.utils import timezone
 
 from orders.models import Order, Product
-from orders.submission import Customer, Line, place_order
-from tests.factories import ProcessFactory, StepFactory
+from tests.factories import ProcessFactory, StepFactory, placed
 from tests.integration.conftest import only, reread
 from tests.programs import said
 from tests.toyflow import agents as toy
@@ -229,12 +228,7 @@ def test_a_process_that_is_not_there(wire: Wire) -> None:
 @pytest.fixture
 def order(wire: Wire) -> Order:
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
-    return place_order(
-        Customer("Ann", "ann@example.org", "Street 1"),
-        [Line("SKU-1", 1)],
-        submission_key="key-1",
-        source="shop",
-    )[0]
+    return placed()
 
 
 class TestCorrecting:

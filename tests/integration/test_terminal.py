@@ -9,10 +9,11 @@ import pytest
 from django.core.management import CommandError, call_command, get_commands
 
 from tests.admin.conftest import order_in_error
+from tests.factories import SinkFactory
 from tests.programs import said
 from workers.management.commands import sas
 from workers.management.terminal import TerminalCommand
-from workers.models import Process, Sink
+from workers.models import Process
 
 FORGED = "\x1b[2J\x9b1m\u202ered\n  forged_step          processed"
 STEERING = "\x1b\x9b\u202e"
@@ -71,7 +72,7 @@ def test_a_write_is_a_line_and_steers_nothing(
 def test_a_process_and_its_sinks_forge_nothing() -> None:
     process = order_in_error().process
     Process.objects.filter(pk=process.pk).update(subject=FORGED)
-    Sink.objects.create(
+    SinkFactory(
         process=process,
         kind="webhook",
         address=FORGED,

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from tests.factories import AlertFactory
 from workers.desk.models import Delivery, Route
 from workers.models import Alert, Incident
 
@@ -51,4 +52,4 @@ def resolve(row: Incident, at: datetime = NOW) -> None:
 def member(row: Incident) -> Alert:
     """Give an incident an alert: the sweep resolves one that has none."""
     columns = {"code": row.code, "message": "no", "raised_at": NOW, "last_raised_at": NOW}
-    return Alert.objects.create(cause=f"{row.code}:{row.key}", incident=row, **columns)
+    return AlertFactory(cause=f"{row.code}:{row.key}", incident=row, **columns)

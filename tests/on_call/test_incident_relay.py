@@ -8,6 +8,7 @@ import pytest
 from django.core import mail as outbox
 from django.test import override_settings
 
+from tests.factories import AlertFactory
 from tests.on_call.conftest import NOW, events, incident, resolve, route, rows
 from workers import supervisor
 from workers.desk.models import Delivery
@@ -68,12 +69,8 @@ def test_the_sweep_notes_it_and_asks_for_a_relay(wire: Wire, clock: Clock) -> No
 
     # Nothing was raised: the sweep also finds that no member is left.
     assert [message.kind for message in wire.told_of_incidents] == []
-    Alert.objects.create(
-        cause="duty_overdue:poll",
-        code="duty_overdue",
-        message="The poll is overdue",
-        raised_at=NOW,
-        last_raised_at=NOW,
+    AlertFactory(
+        cause="duty_overdue:poll", code="duty_overdue", message="The poll is overdue", raised_at=NOW
     )
     supervisor.sweep()
     wire.run_until_idle()

@@ -8,12 +8,13 @@ from django.test import Client
 from django.utils import timezone
 
 from orders.models import Order
+from tests.factories import AlertFactory
 from tests.on_call.conftest import NOW, incident, route
 from tests.shop.conftest import order_with
 from tests.shop.test_order_page import page_of, poll, seen_in
 from workers.desk.models import Delivery
 from workers.desk.states import DeliveryEvent, DeliveryState
-from workers.models import Alert, Incident
+from workers.models import Incident
 
 TOLD = "They have been told"
 WAITS = "Your order is kept until they have seen to it."
@@ -26,14 +27,8 @@ def order() -> Order:
 
 def alert_of(order: Order, **columns: Any) -> Incident:
     row = incident()
-    Alert.objects.create(
-        cause="process_error:1",
-        code="process_error",
-        process=order.process,
-        incident=row,
-        raised_at=NOW,
-        last_raised_at=NOW,
-        **columns,
+    AlertFactory(
+        cause="process_error:1", process=order.process, incident=row, raised_at=NOW, **columns
     )
     return row
 
