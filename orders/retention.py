@@ -1,7 +1,8 @@
 """Retention of the shop's rows, beside the engine's own."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.contrib.sessions.models import Session
 from django.db.models import Exists, OuterRef, QuerySet
@@ -11,6 +12,9 @@ from orders.models import DeadLetter, Order, RateCount, Return
 from workers import durable
 from workers.conf import sas
 from workers.operate.retention import Pruner, register
+
+#: Takes the size of a batch, and the time.
+Prune = Callable[[int, datetime | None], Iterator[int]]
 
 
 def resolved_letters(now: datetime | None = None) -> QuerySet[DeadLetter]:
@@ -51,18 +55,6 @@ def prune_orders(limit: int, now: datetime | None = None) -> Iterator[int]:
             return
 
 
-def prune_letters(limit: int, now: datetime | None = None) -> Iterator[int]:
-    """Delete resolved dead letters; yield the number after each batch."""
-    while True:
-        with durable("retention.prune_letters"):
-            ids = list(resolved_letters(now).order_by("pk").values_list("pk", flat=True)[:limit])
-            # Filtered again: an operator may have reopened one of them.
-            count, _ = resolved_letters(now).filter(pk__in=ids).delete()
-        yield count
-        if len(ids) < limit:
-            return
-
-
 def prune_sessions(limit: int, now: datetime | None = None) -> Iterator[int]:
     """Delete expired sessions, oldest first; yield the number after each batch.
 
@@ -84,47 +76,42 @@ def over_counts(now: datetime | None = None) -> QuerySet[RateCount]:
     return RateCount.objects.filter(ends_at__lt=now or timezone.now())
 
 
-def prune_counts(limit: int, now: datetime | None = None) -> Iterator[int]:
-    """Delete counts that are over; yield the number after each batch."""
-    while True:
-        with durable("retention.prune_counts"):
-            keys = list(over_counts(now).values_list("pk", flat=True)[:limit])
-            # Filtered again: one may have begun a new period.
-            count, _ = over_counts(now).filter(pk__in=keys).delete()
-        yield count
-        if len(keys) < limit:
-            return
+def _prune(old: Callable[[datetime | None], QuerySet[Any]]) -> Prune:
+    """Return what deletes old rows by their ids; it yields the number after each batch."""
+
+    def prune(limit: int, now: datetime | None = None) -> Iterator[int]:
+        while True:
+            with durable("retention.prune"):
+                keys = list(old(now).order_by("pk").values_list("pk", flat=True)[:limit])
+                # Filtered again: one may be open again, or have begun a new period.
+                count, _ = old(now).filter(pk__in=keys).delete()
+            yield count
+            if len(keys) < limit:
+                return
+
+    return prune
 
 
-register(
-    Pruner(
-        "orders",
-        "orders that ended long ago",
-        lambda now: old_orders(now).count(),
-        prune_orders,
-    )
-)
-register(
-    Pruner(
-        "dead letters",
+#: By name: what it prunes, the rows, and how.
+_TABLE: dict[str, tuple[str, Callable[[datetime | None], QuerySet[Any]], Prune]] = {
+    "orders": ("orders that ended long ago", old_orders, prune_orders),
+    "dead letters": (
         "messages replayed or discarded long ago",
-        lambda now: resolved_letters(now).count(),
-        prune_letters,
-    )
-)
-register(
-    Pruner(
-        "sessions",
-        "visits to the shop that are over",
-        lambda now: over_sessions(now).count(),
-        prune_sessions,
-    )
-)
-register(
-    Pruner(
-        "rate counts",
+        resolved_letters,
+        _prune(resolved_letters),
+    ),
+    "sessions": ("visits to the shop that are over", over_sessions, prune_sessions),
+    "rate counts": (
         "counts of what visitors asked for, whose period is over",
-        lambda now: over_counts(now).count(),
-        prune_counts,
-    )
-)
+        over_counts,
+        _prune(over_counts),
+    ),
+}
+
+
+def _count(old: Callable[[datetime | None], QuerySet[Any]]) -> Callable[[datetime | None], int]:
+    return lambda now: old(now).count()
+
+
+for _name, (_says, _old, _how) in _TABLE.items():
+    register(Pruner(_name, _says, _count(_old), _how))

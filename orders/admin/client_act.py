@@ -1,26 +1,129 @@
-"""Actions on API clients: each is performed once, logged, and may show a secret once."""
+"""Actions on API clients and their forms: each is performed once, logged, may show a secret."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.db import IntegrityError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from orders.admin.client_forms import NAME_TAKEN, ActForm, RegisterForm
+from orders import tokens
 from orders.models import ApiClient
 from workers import StateError, durable, record_act
 from workers.desk.admin.actions.page import actor, write_log
 from workers.desk.admin.actions.row_act import RowAct
-from workers.desk.admin.lists import LiveMedia
+from workers.desk.admin.lists import own_page
+
+NAME_TAKEN = lazy("There is a client of this name already.")
+LIMIT: dict[str, Any] = {"min_value": 1, "max_value": 1_000_000}
+
+
+class ReasonForm(forms.Form):
+    reason = forms.CharField(
+        label=lazy("Reason"),
+        max_length=500,
+        help_text=lazy("Kept in the log with your name. No secrets, please."),
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+
+
+class ActForm(ReasonForm):
+    #: The client's version on the page; the action is refused if the client has changed since.
+    seen = forms.CharField(widget=forms.HiddenInput, max_length=64)
+
+
+class IssueForm(ActForm):
+    """A new token's scopes and lifetime."""
+
+    scopes = forms.MultipleChoiceField(
+        label=lazy("It may"),
+        choices=[
+            (tokens.SUBMIT, lazy("submit: place orders")),
+            (tokens.READ, lazy("read: follow its own orders")),
+            (tokens.OPERATE, lazy("operate: cancel its own orders")),
+        ],
+        initial=(tokens.SUBMIT, tokens.READ),
+        widget=forms.CheckboxSelectMultiple,
+    )
+    days = forms.IntegerField(
+        label=lazy("Good for, in days"),
+        required=False,
+        min_value=1,
+        max_value=tokens.MOST_DAYS,
+        help_text=lazy("Empty: until it is revoked."),
+    )
+
+    field_order = ("scopes", "days", "reason")
+
+    def clean(self) -> dict[str, Any]:
+        self.cleaned_data["expires_at"] = _end(self.cleaned_data.get("days"))
+        return self.cleaned_data
+
+
+class OverlapForm(ActForm):
+    """How long the old token or secret stays valid beside the new one."""
+
+    overlap_hours = forms.IntegerField(
+        label=lazy("Overlap, in hours"),
+        initial=24,
+        min_value=0,
+        max_value=tokens.MOST_OVERLAP_HOURS,
+        help_text=lazy("What is in use now stays valid for this long. 0: it ends at once."),
+    )
+
+    field_order: tuple[str, ...] = ("overlap_hours", "reason")
+
+    def clean_overlap_hours(self) -> timedelta:
+        return timedelta(hours=self.cleaned_data["overlap_hours"])
+
+
+class RotateForm(OverlapForm):
+    """The overlap, and the new token's lifetime."""
+
+    days = IssueForm.base_fields["days"]
+
+    field_order = ("overlap_hours", "days", "reason")
+
+    def clean(self) -> dict[str, Any]:
+        self.cleaned_data["expires_at"] = _end(self.cleaned_data.get("days"))
+        return self.cleaned_data
+
+
+class LimitForm(ActForm):
+    requests_per_minute = forms.IntegerField(
+        label=lazy("Requests a minute"),
+        **LIMIT,
+        help_text=lazy("Of all its tokens together. To stop a client, deactivate it."),
+    )
+
+    field_order = ("requests_per_minute", "reason")
+
+
+class RegisterForm(forms.ModelForm):
+    requests_per_minute = forms.IntegerField(label=lazy("Requests a minute"), initial=600, **LIMIT)
+    reason = ReasonForm.base_fields["reason"]
+
+    class Meta:
+        model = ApiClient
+        fields = ("name", "requests_per_minute")
+        error_messages = {"name": {"unique": NAME_TAKEN}}
+        help_texts = {
+            "name": lazy(
+                "Letters, digits, - and _. It cannot be changed: orders and reply queues carry it."
+            )
+        }
+
+
+def _end(days: int | None) -> datetime | None:
+    return timezone.now() + timedelta(days=days) if days else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +226,12 @@ class Act(RowAct):
             return redirect(self.url(request, row))
         # The secret is in this response only, neither in the session nor in a message.
         context = {
-            **admin.site.each_context(request),
-            "opts": ApiClient._meta,
-            "media": forms.Media(LiveMedia),
             "title": f"{self.label}: {row.client}",
             "client": row.client,
             "act": self,
             "done": result,
         }
-        return TemplateResponse(request, "admin/orders/client/secret.html", context)
+        return own_page(request, "admin/orders/client/secret.html", ApiClient, context)
 
     def url(self, request: HttpRequest, row: Target) -> str:
         return reverse("admin:orders_apiclient_change", args=[row.client.pk])

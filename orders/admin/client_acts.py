@@ -8,8 +8,7 @@ from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
 
 from orders import tokens, webhooks
-from orders.admin.client_act import Act, ActResult
-from orders.admin.client_forms import IssueForm, LimitForm, OverlapForm, RotateForm
+from orders.admin.client_act import Act, ActResult, IssueForm, LimitForm, OverlapForm, RotateForm
 from orders.models import ApiClient, ApiToken
 from workers import StateError
 

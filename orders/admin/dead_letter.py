@@ -5,18 +5,15 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import ShowFacets
-from django.core.exceptions import PermissionDenied
 from django.db.models import F, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
 
-from orders.admin import acts, letter_corrections, letter_groups, resolving
+from orders.admin import letter_corrections, letter_groups, resolving
 from orders.admin.letter_corrections import mask_of
 from orders.consumer.message import PROPERTIES
 from orders.letter_groups import Group
@@ -25,13 +22,12 @@ from orders.models import DeadLetter, DroppedLetters
 from workers import database_now
 from workers.admin import ReadOnlyAdmin
 from workers.desk.admin import badges, piles, showing
-from workers.desk.admin.actions.page import actor
 from workers.desk.admin.changes import Marker
 from workers.desk.admin.list_filter import by_column, list_filter, names
 from workers.desk.admin.lists import LiveListAdmin, View, column
 from workers.desk.admin.masking import STARS, UNKNOWN, UNMASKED, Mask
 from workers.desk.admin.piles import Kind, WaitingPile
-from workers.desk.admin.row_page import RowPageAdmin
+from workers.desk.admin.row_page import MaskedPageAdmin
 from workers.http import strict_json
 
 #: Bytes of a body that are shown.
@@ -89,7 +85,7 @@ def sender_mark(row: DeadLetter | Group) -> SafeString | str:
 
 
 @admin.register(DeadLetter)
-class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
+class DeadLetterAdmin(MaskedPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     """Messages that could not become orders: read-only but for the actions on them."""
 
     change_list_template = "admin/orders/dead_letter/list.html"
@@ -114,19 +110,11 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
         return letter_groups.marker()
 
     def views(self) -> list[View]:
-        one = [(act.name, f"<int:pk>/{act.name}/", resolving.view_of_one(act)) for act in acts.ACTS]
-        many = [
-            (f"{act.name}_selected", f"{act.name}/", resolving.view_of_many(act))
-            for act in acts.ACTS
-        ]
         return [
             ("groups", "groups/", letter_groups.show),
             ("correct", "<int:pk>/correct/", letter_corrections.correct),
             ("like", "<int:pk>/like/<slug:name>/", resolving.view_of_group),
-            ("show", "<int:pk>/show/", require_POST(self.show_view)),
-            ("hide", "<int:pk>/hide/", require_POST(self.hide_view)),
-            *one,
-            *many,
+            *resolving.views(),
             *super().views(),
         ]
 
@@ -155,7 +143,7 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
         return letters, False
 
     def has_resolve_permission(self, request: HttpRequest) -> bool:
-        return acts.may(request)
+        return resolving.may(request)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -165,12 +153,10 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
         return super().changelist_view(request, {"dropped": dropped, **(extra_context or {})})
 
     def row_context(self, request: HttpRequest, row: DeadLetter) -> dict[str, Any]:
-        is_shown = showing.is_shown(request, row)
-        mask = UNMASKED if is_shown else mask_of(row)
+        shown = self.showing_context(request, row)
+        mask = UNMASKED if shown["is_shown"] else mask_of(row)
         return {
-            "is_shown": is_shown,
-            "showing_url": self._showing_url(request, row, is_shown=is_shown),
-            "showing_label": showing.HIDE if is_shown else showing.SHOW,
+            **shown,
             "title": _("Dead letter"),
             "letter": row,
             "comment": mask.text(row.comment),
@@ -183,31 +169,11 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
             "properties": mask.value(_properties(row)),
             "headers": _pretty(mask.value(row.properties.get("headers") or {})),
             "now": database_now(),
-            "offers": acts.offers(request, row),
+            "offers": resolving.offers(request, row),
         }
 
     def history_mask(self, row: DeadLetter) -> Mask:
         return mask_of(row)
-
-    def show_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show a message unmasked for a while, and journal that; see ``showing``."""
-        letter = self._letter(request, pk)
-        showing.show(request, letter, actor(request))
-        return redirect(self.url_of("change", pk))
-
-    def hide_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        showing.hide(request, self._letter(request, pk))
-        return redirect(self.url_of("change", pk))
-
-    def _letter(self, request: HttpRequest, pk: int) -> DeadLetter:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        return get_object_or_404(DeadLetter.objects.defer("body"), pk=pk)
-
-    def _showing_url(self, request: HttpRequest, row: DeadLetter, *, is_shown: bool) -> str:
-        if not showing.may(request):
-            return ""
-        return self.url_of("hide" if is_shown else "show", row.pk)
 
     standing = column(_("state"), standing_mark, "state")
     received = column(_("received"), lambda row: badges.instant(row.received_at), "received_at")

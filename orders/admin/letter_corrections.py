@@ -4,18 +4,16 @@ import json
 from typing import Any
 
 from django import forms
-from django.contrib import admin
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_http_methods
 
 from orders import dead_letters, letter_corrections
-from orders.admin import acts
+from orders.admin import resolving
 from orders.consumer.message import TOKEN
 from orders.dead_letters import NotNow
 from orders.letter_corrections import MISSING, TEXTS, Change, Correction, at, in_words, value_of
@@ -24,7 +22,7 @@ from orders.reasons import Refused
 from orders.workflows.payloads import PERSONAL
 from workers.desk.admin import masking, showing
 from workers.desk.admin.actions.page import actor
-from workers.desk.admin.lists import LiveMedia
+from workers.desk.admin.lists import own_page
 from workers.desk.admin.masking import STARS, UNMASKED, Mask
 from workers.http import strict_json
 
@@ -200,7 +198,7 @@ def _lines(text: str) -> str:
 @require_http_methods(["GET", "HEAD", "POST"])
 def correct(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask for a correction, show its changes, and replay the message on confirmation."""
-    if not request.user.has_perm(acts.CORRECT):
+    if not request.user.has_perm(resolving.CORRECT):
         raise PermissionDenied
     letter = get_object_or_404(DeadLetter, pk=pk)
     mask = UNMASKED if showing.is_shown(request, letter) else mask_of(letter)
@@ -267,16 +265,11 @@ def _page(
     # In memory only: reasons may quote the message.
     letter.reasons = form.mask.value(letter.reasons)
     context = {
-        **admin.site.each_context(request),
         "title": _("Correct and replay: %(letter)s") % {"letter": letter},
         "letter": letter,
         "form": form,
         "diff": changes,
         "refusals": refusals or [],
         "is_masked": form.mask is not UNMASKED,
-        "media": forms.Media(LiveMedia),
-        "opts": DeadLetter._meta,
     }
-    return TemplateResponse(
-        request, "admin/orders/dead_letter/correct.html", context, status=status
-    )
+    return own_page(request, "admin/orders/dead_letter/correct.html", DeadLetter, context, status)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_safe
 
 from orders import letter_groups
-from orders.admin import acts
+from orders.admin import resolving
 from orders.models import DeadLetter
 from workers.desk.admin import changes, lists, masking
 from workers.desk.admin.changes import Marker
@@ -46,12 +46,12 @@ def show(request: HttpRequest) -> HttpResponse:
             replace(group, cause=masking.UNKNOWN.text(group.cause))
             for group in letter_groups.read()
         ]
-        open_acts = [act for act in acts.ACTS if act.state == DeadLetter.State.OPEN]
+        open_acts = [act for act in resolving.ACTS if act.state == DeadLetter.State.OPEN]
         return {
             "groups": groups,
             "is_cut": len(groups) == letter_groups.MOST,
             "now": now.at,
-            "acts": open_acts if acts.may(request) else [],
+            "acts": open_acts if resolving.may(request) else [],
             "title": _("Dead letters by reason"),
         }
 

@@ -1,26 +1,148 @@
-"""Replay, discard and restore dead letters: one on its page, or many from the list."""
+"""Replay, discard and restore dead letters: what each needs, on one or on many of the list."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from orders import letter_groups
-from orders.admin.acts import ACTS, Act, carry_out, may
+from orders import dead_letters, letter_groups
+from orders.dead_letters import NotNow
 from orders.models import DeadLetter
-from workers.desk.admin.lists import LiveMedia, back_to
+from orders.reasons import Refused
+from workers.desk.admin.actions.available import Offer
+from workers.desk.admin.actions.page import actor
+from workers.desk.admin.actions.row_act import RowIdsField
+from workers.desk.admin.lists import View, back_to, own_page
 from workers.desk.admin.masking import UNKNOWN
+
+PERMISSION = "orders.resolve_dead_letter"
+CORRECT = "orders.correct_dead_letter"
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """An action of an operator on a dead letter."""
+
+    name: str
+    label: Any
+    #: Its label in the list's menu of actions.
+    description: Any
+    sentence: Any
+    #: The state that a dead letter must be in.
+    state: str
+    needs_reason: bool = False
+    is_grave: bool = True
+    #: Whether the sender must be proven, or vouched for by the operator.
+    asks_proof: bool = False
+
+
+ACTS = (
+    Act(
+        "replay",
+        lazy("Replay"),
+        lazy("Replay selected dead letters"),
+        lazy(
+            "The message is checked again and its order placed, as its client and under its "
+            "message id. Its token is not checked again: you vouch for it."
+        ),
+        DeadLetter.State.OPEN,
+        asks_proof=True,
+    ),
+    Act(
+        "note",
+        lazy("Write a note"),
+        lazy("Write a note on selected dead letters"),
+        lazy("It is kept with the message, for whoever looks next. Nothing else changes."),
+        DeadLetter.State.OPEN,
+        needs_reason=True,
+        is_grave=False,
+    ),
+    Act(
+        "discard",
+        lazy("Discard"),
+        lazy("Discard selected dead letters"),
+        lazy("Nothing will come of the message. It is kept, and can be restored."),
+        DeadLetter.State.OPEN,
+        needs_reason=True,
+    ),
+    Act(
+        "restore",
+        lazy("Restore"),
+        lazy("Restore selected dead letters that were discarded"),
+        lazy("The dead letter is open again, to be replayed or discarded."),
+        DeadLetter.State.DISCARDED,
+    ),
+)
+
+
+def may(request: HttpRequest) -> bool:
+    """Say whether the user of a request may act on dead letters."""
+    return request.user.has_perm(PERMISSION)
+
+
+def offers(request: HttpRequest, letter: DeadLetter) -> list[Offer]:
+    """Return the actions that the user may perform on a dead letter now."""
+    available = []
+    if letter.state == DeadLetter.State.OPEN and request.user.has_perm(CORRECT):
+        url = reverse("admin:orders_deadletter_correct", args=[letter.pk])
+        available.append(Offer(_("Correct and replay"), url, "correct", False))
+    if not may(request):
+        return available
+    return available + [
+        Offer(
+            act.label,
+            reverse(f"admin:orders_deadletter_{act.name}", args=[letter.pk]),
+            act.name,
+            act.needs_reason and act.is_grave,
+        )
+        for act in ACTS
+        if act.state == letter.state
+    ]
+
+
+def carry_out(
+    request: HttpRequest, act: Act, ids: list[int], reason: str, *, unproven: bool = False
+) -> list[str]:
+    """Act on each dead letter separately, log the changes, and return the refusals.
+
+    ``unproven``: the operator vouches for senders that are not proven.
+    """
+    refusals, changed = [], []
+    options = {"unproven": unproven} if act.asks_proof else {}
+    for pk in ids:
+        try:
+            dead_letters.VERBS[act.name](pk, actor=actor(request), reason=reason, **options)
+        except NotNow as error:
+            refusals.append(str(error))
+        except Refused as error:
+            params = {"pk": pk, "why": str(error).rstrip(".")}
+            refusals.append(_("Dead letter %(pk)d: %(why)s.") % params)
+        else:
+            changed.append(pk)
+    if changed:
+        assert request.user.pk is not None
+        LogEntry.objects.log_actions(
+            user_id=request.user.pk,
+            queryset=DeadLetter.objects.defer("body").filter(pk__in=changed),
+            action_flag=CHANGE,
+            change_message=f"{act.label} {reason}".strip(),
+        )
+        text = ngettext("%(act)s: %(n)d changed.", "%(act)s: %(n)d changed.", len(changed))
+        messages.success(request, text % {"act": act.label, "n": len(changed)})
+    return refusals
+
 
 #: Dead letters per request; each is acted on in a transaction of its own.
 LIMIT = 500
@@ -31,7 +153,7 @@ MOST_SHOWN = 10
 class ReasonForm(forms.Form):
     """The dead letters to act on, and the reason."""
 
-    letters = forms.CharField(widget=forms.HiddenInput, max_length=LIMIT * 20)
+    letters = RowIdsField(LIMIT, lazy("This is no list of dead letters."))
     reason = forms.CharField(
         label=lazy("Reason"),
         max_length=500,
@@ -53,14 +175,6 @@ class ReasonForm(forms.Form):
         self.fields["reason"].required = act.needs_reason
         if not act.asks_proof:
             del self.fields["unproven"]
-
-    def clean_letters(self) -> list[int]:
-        ids = self.cleaned_data["letters"].split(",")
-        if len(ids) > LIMIT or not all(
-            pk.isdecimal() and pk.isascii() and len(pk) < 19 for pk in ids
-        ):
-            raise forms.ValidationError(lazy("This is no list of dead letters."))
-        return sorted({int(pk) for pk in ids})
 
 
 def view_of_one(act: Act) -> Callable[..., HttpResponse]:
@@ -103,6 +217,13 @@ def view_of_many(act: Act) -> Callable[..., HttpResponse]:
         return back_to(request, "admin:orders_deadletter_changelist")
 
     return view
+
+
+def views() -> list[View]:
+    """Return the views of each action: on one dead letter, and on those that its form lists."""
+    one = [(act.name, f"<int:pk>/{act.name}/", view_of_one(act)) for act in ACTS]
+    many = [(f"{act.name}_selected", f"{act.name}/", view_of_many(act)) for act in ACTS]
+    return [*one, *many]
 
 
 @require_safe
@@ -168,7 +289,6 @@ def _page(
     if not unproven:
         form.fields.pop("unproven", None)
     context = {
-        **admin.site.each_context(request),
         "title": f"{act.label}: {letter}" if letter else act.description,
         "act": act,
         "form": form,
@@ -178,12 +298,8 @@ def _page(
         "refusals": refusals or [],
         "post_url": reverse(name, args=[letter.pk]) if letter else reverse(f"{name}_selected"),
         "query": f"?{query}" if query else "",
-        "media": forms.Media(LiveMedia),
-        "opts": DeadLetter._meta,
     }
-    return TemplateResponse(
-        request, "admin/orders/dead_letter/resolve.html", context, status=status
-    )
+    return own_page(request, "admin/orders/dead_letter/resolve.html", DeadLetter, context, status)
 
 
 def _masked(letter: DeadLetter) -> DeadLetter:

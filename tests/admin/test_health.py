@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.admin.conftest import alert_about, order_in_error, staff
-from workers.desk.admin.health import doctor_page, figures, frames, marks
+from workers.desk.admin.health import doctor_page, figures, marks
 from workers.desk.models import ProbeResult, Release
 from workers.desk.operate import health
 from workers.desk.rules import latency
@@ -117,9 +117,9 @@ def test_the_page_says_how_each_agent_fares(operator: Client) -> None:
 def test_each_range_is_drawn_and_told_as_a_table(operator: Client, name: str) -> None:
     fare()
     html = text(operator.get(HEALTH, {"range": name, "agent": AGENT}))
-    range_ = frames.range_named(name)
+    range_ = figures.range_named(name)
     # 20 minutes of figures; of few columns so many are shown that they can be read.
-    columns = 20 if range_.name == "1h" else frames.LEAST_COLUMNS
+    columns = 20 if range_.name == "1h" else figures.LEAST_COLUMNS
     table = html.partition("sas-figures")[2].partition("</table>")[0]
     assert table.count("<tr>") == columns + 1
     for chart in ("results", "calls", "waits", "backlog", "oldest", "breaker"):
@@ -130,7 +130,7 @@ def test_each_range_is_drawn_and_told_as_a_table(operator: Client, name: str) ->
 
 def test_figures_are_those_that_were_counted(operator: Client) -> None:
     until = fare()
-    frame = frames.Frame(frames.range_named("1h"), until)
+    frame = figures.Frame(figures.range_named("1h"), until)
     agent = figures.of_agent(figures.read(frame), AGENT)
     assert agent.counts["ok"] == 600
     assert (agent.counts["expired"], agent.bad, agent.total) == (10, 10, 610)
@@ -147,7 +147,7 @@ def test_figures_are_those_that_were_counted(operator: Client) -> None:
 def test_a_column_under_way_is_no_dip() -> None:
     until = begin(timezone.now(), Span.HOUR) + 3 * MINUTE
     fare(until)
-    frame = frames.Frame(frames.range_named("24h"), until)
+    frame = figures.Frame(figures.range_named("24h"), until)
     assert frame.end == begin(until, Span.TEN_MINUTES) + timedelta(minutes=10)
     together = figures.together(figures.read(frame))
     assert together[-1].rates["taken"] == 12.0
@@ -181,7 +181,7 @@ def test_incidents_are_marks_for_who_may_see_them(operator: Client, looker: Clie
     assert title not in html
     assert "The flow of an agent was set" not in html
     assert "new code: 1.4.2" in html
-    frame = frames.Frame(frames.range_named("1h"), until)
+    frame = figures.Frame(figures.range_named("1h"), until)
     user = get_user_model().objects.get(username="operator")
     kept = marks.read(frame, user, "stock.reserve")
     assert not [mark for mark in kept if AGENT in mark.text]
@@ -302,12 +302,12 @@ def test_figures_that_stand_still_look_dead(
 @pytest.mark.parametrize("minutes", [1, 5, 30, 59, 60, 90])
 def test_chart_begins_with_the_figures_and_says_since_when(minutes: int) -> None:
     until = begin(timezone.now(), Span.MINUTE)
-    frame = frames.Frame(frames.range_named("1h"), until)
+    frame = figures.Frame(figures.range_named("1h"), until)
     first = until - timedelta(minutes=minutes)
 
     cut = frame.cut(first)
 
-    assert len(cut.columns) == min(max(minutes, frames.LEAST_COLUMNS), 60)
+    assert len(cut.columns) == min(max(minutes, figures.LEAST_COLUMNS), 60)
     assert cut.end == frame.end
     assert cut.begin <= max(first, frame.begin)
     assert cut.first == (first if minutes < 60 else None)
@@ -316,10 +316,10 @@ def test_chart_begins_with_the_figures_and_says_since_when(minutes: int) -> None
 
 def test_health_chart_has_no_rate_before_first_sample() -> None:
     fare()
-    frame = frames.Frame(frames.range_named("24h"), begin(timezone.now(), Span.MINUTE))
+    frame = figures.Frame(figures.range_named("24h"), begin(timezone.now(), Span.MINUTE))
     columns = figures.together(figures.read(frame))
     rates = figures.since_known(columns, [column.rates["taken"] for column in columns])
-    assert len(rates) == frames.LEAST_COLUMNS
+    assert len(rates) == figures.LEAST_COLUMNS
     assert (rates[0], rates[-1]) == (None, 12.0)
     assert figures.since_known(columns[:1], [0.0]) == [None]
 

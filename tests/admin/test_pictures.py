@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from workers.desk.admin.pictures import attempts, axis, chart, graph
+from workers.desk.admin.pictures import attempts, chart, graph, plot
 from workers.desk.admin.pictures.chart import Chart
 from workers.models import Journal, Process, Step
 
@@ -154,47 +154,47 @@ def test_a_detail_of_another_make_breaks_nothing(detail: Any) -> None:
 
 
 def test_a_gap_over_thirty_seconds_is_folded_and_a_shorter_one_is_not() -> None:
-    scale = axis.make([at(0), at(30), at(61)])
+    scale = plot.axis_of([at(0), at(30), at(61)])
     assert [fold.seconds for fold in scale.folds] == [31]
     assert scale.drawn_seconds == 30
 
 
 def test_a_long_call_is_not_folded() -> None:
-    assert axis.make([at(0), at(300)], busy=[(at(0), at(300))]).folds == ()
+    assert plot.axis_of([at(0), at(300)], busy=[(at(0), at(300))]).folds == ()
 
 
 def test_what_is_to_come_is_folded_soon() -> None:
-    scale = axis.make([at(0), at(5), at(25)], now=at(5))
+    scale = plot.axis_of([at(0), at(5), at(25)], now=at(5))
     assert [fold.seconds for fold in scale.folds] == [20]
 
 
 def test_instants_keep_their_order_and_stay_within_the_picture() -> None:
     instants = [at(second) for second in (0, 0.01, 3, 100, 101, 4000, 900_000)]
-    scale = axis.make(instants)
+    scale = plot.axis_of(instants)
     places = [scale.x(instant) for instant in instants]
     assert places == sorted(places)
-    assert places[0] == axis.MARGIN
-    assert places[-1] == pytest.approx(100 - axis.MARGIN)
+    assert places[0] == plot.MARGIN
+    assert places[-1] == pytest.approx(100 - plot.MARGIN)
     assert (scale.x(at(-5)), scale.x(at(10**7))) == (places[0], places[-1])
 
 
 def test_many_folds_leave_room_for_what_is_drawn() -> None:
-    scale = axis.make([at(minute * 60 + tail) for minute in range(50) for tail in (0, 1)])
+    scale = plot.axis_of([at(minute * 60 + tail) for minute in range(50) for tail in (0, 1)])
     assert len(scale.folds) == 49
-    assert sum(fold.width for fold in scale.folds) == pytest.approx(axis.FOLDS_ROOM)
+    assert sum(fold.width for fold in scale.folds) == pytest.approx(plot.FOLDS_ROOM)
 
 
 def test_labels_never_lie_on_each_other() -> None:
-    ticks = axis.make([at(second / 10) for second in range(40)]).ticks()
+    ticks = plot.axis_of([at(second / 10) for second in range(40)]).ticks()
     gaps = [right.x - left.x for left, right in itertools.pairwise(ticks)]
-    assert min(gaps) >= axis.LABEL_ROOM
+    assert min(gaps) >= plot.LABEL_ROOM
     assert (ticks[0].anchor, ticks[-1].anchor) == ("start", "end")
 
 
 def test_a_single_instant_is_an_axis() -> None:
-    assert axis.make([T]).x(T) == axis.MARGIN
+    assert plot.axis_of([T]).x(T) == plot.MARGIN
     with pytest.raises(ValueError, match="must have an instant"):
-        axis.make([])
+        plot.axis_of([])
 
 
 # ---------------------------------------------------------------- the chart

@@ -9,7 +9,6 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import F, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -22,9 +21,16 @@ from django.views.decorators.http import require_POST
 from workers.admin import ReadOnlyAdmin
 from workers.desk.admin import badges, masking, search, showing, subjects
 from workers.desk.admin.actions.page import actor
-from workers.desk.admin.actions.row_act import RowAct
+from workers.desk.admin.actions.row_act import RowAct, RowIdsField
 from workers.desk.admin.list_filter import Choice, list_filter
-from workers.desk.admin.lists import LiveListAdmin, LiveMedia, View, back_to, column, set_now
+from workers.desk.admin.lists import (
+    LiveListAdmin,
+    View,
+    back_to,
+    column,
+    own_page,
+    set_now,
+)
 from workers.desk.admin.row_page import RowPageAdmin
 from workers.desk.store import alert_commands
 from workers.desk.texts import alert_texts
@@ -50,13 +56,7 @@ class CommentForm(forms.Form):
 class SelectedForm(CommentForm):
     """The alerts an operator has seen, and the comment on all of them."""
 
-    alerts = forms.CharField(widget=forms.HiddenInput, max_length=LIMIT * 20)
-
-    def clean_alerts(self) -> list[int]:
-        ids = [part for part in self.cleaned_data["alerts"].split(",") if part]
-        if len(ids) > LIMIT or not all(part.isdecimal() and len(part) < 19 for part in ids):
-            raise forms.ValidationError(lazy("This is no list of alerts."))
-        return [int(part) for part in ids]
+    alerts = RowIdsField(LIMIT, lazy("This is no list of alerts."))
 
 
 class Acknowledge(RowAct):
@@ -100,7 +100,7 @@ def acknowledge_selected(
         messages.warning(request, _("None of the selected alerts is open."))
         return None
     form = SelectedForm(initial={"alerts": ",".join(str(alert.pk) for alert in alerts)})
-    return _page(model_admin.admin_site, request, form, alerts)
+    return _page(request, form, alerts)
 
 
 @require_POST
@@ -110,7 +110,7 @@ def acknowledge_many(request: HttpRequest) -> HttpResponse:
     form = SelectedForm(request.POST)
     if not form.is_valid():
         ids = form.cleaned_data.get("alerts", [])
-        return _page(admin.site, request, form, list(Alert.objects.filter(pk__in=ids)))
+        return _page(request, form, list(Alert.objects.filter(pk__in=ids)))
     alert_ids: list[int] = form.cleaned_data["alerts"]
     comment = form.cleaned_data["comment"]
     count = sum(
@@ -137,21 +137,16 @@ def _report(request: HttpRequest, count: int, skipped: int) -> None:
         messages.warning(request, text % {"n": skipped})
 
 
-def _page(
-    site: admin.AdminSite, request: HttpRequest, form: SelectedForm, alerts: list[Alert]
-) -> HttpResponse:
+def _page(request: HttpRequest, form: SelectedForm, alerts: list[Alert]) -> HttpResponse:
     masking.conceal_alerts(alerts)
     context = {
-        **site.each_context(request),
         "title": _("Acknowledge alerts"),
         "form": form,
         "alerts": alerts,
         "query": request.GET.urlencode(),
-        "media": forms.Media(LiveMedia),
-        "opts": Alert._meta,
     }
     status = 400 if form.is_bound else 200
-    return TemplateResponse(request, "admin/workers/acknowledge.html", context, status=status)
+    return own_page(request, "admin/workers/acknowledge.html", Alert, context, status)
 
 
 _IS_OVER = Q(resolved_at__isnull=False, resolved_at=F("acknowledged_at"))

@@ -7,12 +7,11 @@ from typing import Any
 from uuid import uuid4
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
@@ -24,7 +23,7 @@ from workers.desk.admin import badges, masking, piles
 from workers.desk.admin.actions.page import actor
 from workers.desk.admin.bulk.kinds import label_of
 from workers.desk.admin.filters import is_paused
-from workers.desk.admin.lists import LiveMedia
+from workers.desk.admin.lists import own_page
 from workers.desk.admin.paging import COUNTED, counted
 from workers.desk.admin.piles import Pile, WaitingPile
 from workers.desk.models import BulkJob, Note
@@ -314,7 +313,6 @@ def _page(
     refusal: str = "",
 ) -> HttpResponse:
     context = {
-        **admin.site.each_context(request),
         "title": _("Hand-over"),
         "sheet": sheet,
         "piles": [(*pair, _list_url(request, pair[0])) for pair in sheet.piles],
@@ -323,9 +321,5 @@ def _page(
         "refusal": refusal,
         "query": request.GET.urlencode(),
         "server_now": sheet.now.isoformat(),
-        "media": forms.Media(LiveMedia),
-        "opts": Incident._meta,
     }
-    return TemplateResponse(
-        request, "admin/workers/incident/hand_over.html", context, status=status
-    )
+    return own_page(request, "admin/workers/incident/hand_over.html", Incident, context, status)

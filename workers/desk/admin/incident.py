@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.contrib.admin import ShowFacets
 from django.core.exceptions import PermissionDenied
 from django.db.models import F, Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.formats import number_format
@@ -23,13 +23,12 @@ from workers.desk.admin import (
     delivery,
     filters,
     hand_over,
-    incident_links,
     incident_page,
     incident_views,
     lists,
 )
-from workers.desk.admin.bulk.form import SAMPLE
 from workers.desk.admin.bulk.kinds import BY_NAME
+from workers.desk.admin.bulk.selection import SAMPLE
 from workers.desk.admin.changes import Marker
 from workers.desk.admin.hold import HOLD
 from workers.desk.admin.list_filter import Choice, ListFilter, by_column, list_filter, row_id
@@ -113,6 +112,7 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
 
     change_list_template = "admin/workers/incident/list.html"
     change_form_template = "admin/workers/incident/page.html"
+    live_template = "admin/workers/incident/live.html"
 
     never_asked = ("params",)
     list_display = ("what", "standing", "affected", "since", "last", "next_act", "owner")
@@ -132,7 +132,6 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
             ("csv", "<int:pk>/csv/", incident_page.csv_view),
             ("desk", "desk/", desk),
             ("sample", "<int:pk>/sample/", self.sample_view),
-            ("live", "<int:pk>/live/", self.live_view),
             *super().views(),
         ]
 
@@ -151,8 +150,10 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
             row: Any = line.incident
             row.line, row.now = line, situation.now
 
+    def live_marker(self, row: Incident) -> Marker:
+        return changes.of_desk()
+
     def live_context(self, request: HttpRequest, row: Incident) -> dict[str, Any]:
-        """Return what the live part shows."""
         panel = incident_page.panel(row, row_id(request.GET.get("seen", "")))
         return {"panel": panel, "live_url": f"{self.url_of('live', row.pk)}?seen={panel.seen}"}
 
@@ -171,11 +172,11 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
             "deliveries": delivery.of_incident(row.pk),
             "note_form": NoteForm(),
             "note_url": note_url(request, row),
-            "links": incident_links.links(request, row),
+            "links": incident_page.links(request, row),
             "may_sample": row.resolved_at is None
             and row.members > SAMPLE
-            and incident_links.is_of_processes(row)
-            and incident_links.list_to_resubmit(request) is not None,
+            and incident_page.is_of_processes(row)
+            and incident_page.list_to_resubmit(request) is not None,
             "sample": SAMPLE,
             "agent": row.params.get("agent") or "",
             "may_hold": HOLD.may(request),
@@ -183,12 +184,8 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
 
     def sample_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Ask before a job that resubmits a sample of the members, and then the others."""
-        row = self.get_object(request, str(pk))
-        if not self.has_view_permission(request, row):
-            raise PermissionDenied
-        if not isinstance(row, Incident):
-            raise Http404
-        model_admin = incident_links.list_to_resubmit(request)
+        self.row_at(request, pk)
+        model_admin = incident_page.list_to_resubmit(request)
         if model_admin is None:
             raise PermissionDenied
         # Filter as the list does: the job's page links back to it.
@@ -197,23 +194,6 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
         rows = filters.members(model_admin.get_queryset(request), model_admin.process_path, pk)
         page = model_admin.ask(request, BY_NAME["resubmit"], rows, sample=SAMPLE)
         return page or redirect("admin:workers_incident_change", pk)
-
-    def live_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        row = self.get_object(request, str(pk))
-        if not self.has_view_permission(request, row):
-            raise PermissionDenied
-        if not isinstance(row, Incident):
-            raise Http404
-        incident = row
-        return lists.live_part(
-            request,
-            changes.of_desk(),
-            "admin/workers/incident/live.html",
-            lambda: {
-                **self.admin_site.each_context(request),
-                **self.live_context(request, incident),
-            },
-        )
 
     what = column(lazy("what broke"), lambda row: str(row.line.title))
     standing = column(lazy("state"), state_mark)

@@ -1,26 +1,74 @@
-"""Everything an operator sees of one incident: what broke, its members; these as a file."""
+"""Everything an operator sees of one incident: what broke, its members, where to handle it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs
 
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_http_methods
 
-from workers.desk.admin import arrivals, csv_files, masking, subjects, timeline
-from workers.desk.admin.arrivals import Arrivals
+from workers.definitions.alert_kinds import IncidentKind
+from workers.desk.admin import csv_files, masking, navigation, subjects, timeline
+from workers.desk.admin.bulk.kinds import BY_NAME
+from workers.desk.admin.bulk.lists import BulkListAdmin
 from workers.desk.admin.paging import COUNTED
+from workers.desk.admin.pictures import plot
+from workers.desk.admin.pictures.plot import Mark, Shape
 from workers.desk.admin.timeline import Line
+from workers.desk.admin.wording import Text
 from workers.desk.models import BulkJob, Note
 from workers.desk.operate import incident_list
 from workers.desk.operate.incident_list import IncidentLine
-from workers.models import Alert, Incident
+from workers.models import Alert, Incident, Process
 from workers.ops import wait_facts
+from workers.runtime import timestamps
+
+#: Columns of the chart.
+BARS = 24
+#: The chart's span if all alerts came at once.
+LEAST_SPAN = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    begin: datetime
+    end: datetime
+    most: int
+    shapes: Sequence[Shape]
+    spots: Sequence[Mark]
+    #: Begin, end and number of the columns that are not empty.
+    lines: Sequence[tuple[datetime, datetime, int]]
+
+
+def chart(instants: Sequence[datetime], end: datetime) -> Arrivals | None:
+    """Return the arrivals from the first instant to ``end``; None without any."""
+    if not instants:
+        return None
+    begin = min(instants)
+    width = max(end - begin, LEAST_SPAN) / BARS
+    begins = [begin + index * width for index in range(BARS)]
+    counts = [0] * BARS
+    for at in instants:
+        counts[min(int((at - begin) / width), BARS - 1)] += 1
+    on = plot.scale(begins, begin + BARS * width, counts)
+    columns = list(zip(begins, counts, strict=True))
+    return Arrivals(
+        begin,
+        on.end,
+        max(counts),
+        plot.stacked(on, [{"came": count} for count in counts], ["came"]),
+        plot.spots(on, [f"{timestamps.full(at)}: {count}" for at, count in columns]),
+        [(at, at + width, count) for at, count in columns if count],
+    )
+
 
 #: Members on a page; newest members in the chart.
 PAGE, CHARTED = 50, 5000
@@ -70,7 +118,7 @@ def panel(incident: Incident, seen: int | None) -> IncidentPanel:
     return IncidentPanel(
         line=line,
         now=situation.now,
-        chart=arrivals.chart([at for _, at, _ in newest], end),
+        chart=chart([at for _, at, _ in newest], end),
         seen=seen,
         news=sum(alert_id > seen for alert_id, _, _ in newest),
         still=[pk for pk, _, ended_at in newest if ended_at is None]
@@ -175,3 +223,59 @@ def _lines(incident: Incident, *, is_personal: bool) -> Iterator[list[Any]]:
                 csv_files.instant(alert.resolved_at),
                 alert.money if alert.money is not None else "",
             ]
+
+
+_DOCTOR = navigation.Page("desk_proberesult_changelist", lazy("Doctor"), "desk.view_proberesult")
+_PAGES: dict[str, navigation.Page] = {
+    IncidentKind.AGENT: navigation.Page(
+        "workers_flow_changelist", lazy("Flow"), "workers.view_flow"
+    ),
+    IncidentKind.DEFINITION: _DOCTOR,
+    IncidentKind.DUTY: _DOCTOR,
+    IncidentKind.INSTALLATION: _DOCTOR,
+}
+#: For kinds with several subjects: pages by the code of their alerts.
+_PAGES_BY_CODE = {
+    "sink_undeliverable": navigation.Page(
+        "workers_sink_changelist", lazy("Sinks"), "workers.view_sink"
+    ),
+    "route_undeliverable": navigation.Page(
+        "desk_delivery_changelist", lazy("Deliveries"), "desk.view_delivery"
+    ),
+}
+
+
+def links(request: HttpRequest, incident: Incident) -> list[tuple[str, Text]]:
+    """Return the URLs and names of the pages where an incident can be handled."""
+    if is_of_processes(incident):
+        return _lists(request, incident)
+    page = _PAGES_BY_CODE.get(incident.code) or _PAGES.get(incident.kind)
+    line = page and page.line(request)
+    return [(line["admin_url"], line["name"])] if line else []
+
+
+def is_of_processes(incident: Incident) -> bool:
+    """Return whether each of its alerts is about a process."""
+    return "workflow" in incident.params
+
+
+def _lists(request: HttpRequest, incident: Incident) -> list[tuple[str, Text]]:
+    text = _("Its %(rows)s")
+    if incident.resolved_at is None and list_to_resubmit(request) is not None:
+        text = _("Resubmit its %(rows)s…")
+    return [
+        (f"{url}?incident={incident.pk}", text % {"rows": label})
+        for url, label in subjects.lists(request.user)
+    ]
+
+
+def list_to_resubmit(request: HttpRequest) -> BulkListAdmin | None:
+    """Return a list in which the user may resubmit, an app's own first; None if there is none."""
+    lists = [
+        model_admin
+        for model_admin in admin.site._registry.values()
+        if isinstance(model_admin, BulkListAdmin)
+        and model_admin.has_view_permission(request)
+        and model_admin.may(request, BY_NAME["resubmit"])
+    ]
+    return min(lists, key=lambda model_admin: model_admin.model is Process, default=None)

@@ -3,8 +3,7 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
@@ -13,7 +12,7 @@ from workers.desk.admin import badges, changes, job_page, masking
 from workers.desk.admin.bulk.kinds import KINDS, label_of
 from workers.desk.admin.changes import Marker
 from workers.desk.admin.list_filter import by_column, list_filter
-from workers.desk.admin.lists import LiveListAdmin, View, column, live_part, set_now
+from workers.desk.admin.lists import LiveListAdmin, View, column, set_now
 from workers.desk.admin.row_page import RowPageAdmin
 from workers.desk.models import BulkJob
 from workers.desk.rules.job_verbs import STEERING
@@ -32,6 +31,7 @@ class BulkJobAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     """Jobs, the newest first, and the page of each."""
 
     change_form_template = "admin/workers/job/page.html"
+    live_template = "admin/workers/job/live.html"
     list_display = ("number", "state_mark", "progress", "actor", "why", "age")
     list_display_links = ("number",)
     list_filter: ClassVar = ("state", VerbFilter)
@@ -43,8 +43,7 @@ class BulkJobAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     acts = tuple(job_page.STEERS[name] for name in STEERING)
 
     def views(self) -> list[View]:
-        live = ("live", "<int:pk>/live/", self.live_view)
-        return [live, ("csv", "<int:pk>/csv/", job_page.csv_view), *super().views()]
+        return [("csv", "<int:pk>/csv/", job_page.csv_view), *super().views()]
 
     def marker(self, request: HttpRequest) -> Marker:
         return changes.of_jobs()
@@ -63,23 +62,11 @@ class BulkJobAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
         title = _("Job %(n)d: %(verb)s") % {"n": row.pk, "verb": label_of(row.verb)}
         return {**job_page.context(request, row), "title": title}
 
-    def live_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Answer a poll with the live part, or with 204 if nothing has changed since."""
-        job = self.get_object(request, str(pk))
-        if not self.has_view_permission(request, job):
-            raise PermissionDenied
-        if not isinstance(job, BulkJob):
-            raise Http404
-        job_now = job
-        return live_part(
-            request,
-            job_page.marker(job),
-            "admin/workers/job/live.html",
-            lambda: {
-                **self.admin_site.each_context(request),
-                **job_page.context(request, job_now),
-            },
-        )
+    def live_marker(self, row: BulkJob) -> Marker:
+        return job_page.marker(row)
+
+    def live_context(self, request: HttpRequest, row: BulkJob) -> dict[str, Any]:
+        return job_page.context(request, row)
 
     number = column(lazy("job"), lambda row: f"{row.pk} {label_of(row.verb)}")
     state_mark = column(lazy("state"), job_page.state_mark)

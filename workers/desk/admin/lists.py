@@ -19,9 +19,8 @@ from django.utils.text import capfirst
 
 from workers.desk.admin import changes
 from workers.desk.admin.changes import Marker
-from workers.desk.admin.facets import Facets
 from workers.desk.admin.history import MaskedHistoryAdmin
-from workers.desk.admin.paging import BoundedPaginator
+from workers.desk.admin.paging import BoundedPaginator, Facets
 from workers.desk.admin.wording import Text
 from workers.runtime.storable_text import is_storable
 from workers.store.db import dialect
@@ -132,6 +131,18 @@ def set_now(rows: Iterable[Any]) -> datetime:
     for row in rows:
         row.now = now
     return now
+
+
+def own_page(
+    request: HttpRequest,
+    template: str,
+    model: type[Model],
+    context: dict[str, Any],
+    status: int = 200,
+) -> HttpResponse:
+    """Answer with a page of ours that belongs to the list of a model."""
+    around = {**admin.site.each_context(request), "media": Media(LiveMedia), "opts": model._meta}
+    return TemplateResponse(request, template, around | context, status=status)
 
 
 class LiveMedia:

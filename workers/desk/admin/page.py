@@ -4,32 +4,30 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db.models import Exists, Model, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from workers.desk.admin import changes, lists, masking, notes, panel, showing, undo_request
+from workers.desk.admin import changes, lists, masking, notes, panel, undo_request
 from workers.desk.admin.actions import available
-from workers.desk.admin.actions.page import actor
 from workers.desk.admin.list_filter import row_id
-from workers.desk.admin.lists import AskableListAdmin, View
+from workers.desk.admin.lists import View
 from workers.desk.admin.masking import UNMASKED
 from workers.desk.admin.pictures import read as pictures
-from workers.desk.admin.row_page import RowPageAdmin
+from workers.desk.admin.row_page import MaskedPageAdmin
 from workers.desk.models import Note
 from workers.models import Process, UndoRequest
 from workers.states import UndoRequestState
 
 
-class ProcessPageAdmin(RowPageAdmin, AskableListAdmin):
+class ProcessPageAdmin(MaskedPageAdmin):
     """A change page that shows a process; ``live_template`` is the part that is polled.
 
     The poll has a URL of its own below the page: ``…/live/``.
     """
 
     change_form_template = "admin/workers/process_page.html"
-    live_template: str
     #: The path from a row to its process: ``process__``, or nothing if rows are processes.
     process_path: str
     #: The page as links to verbs name it, for their way back; see ``actions.places``.
@@ -38,16 +36,7 @@ class ProcessPageAdmin(RowPageAdmin, AskableListAdmin):
     own_verbs: ClassVar[frozenset[str]] = frozenset()
 
     def views(self) -> list[View]:
-        ours: list[View] = [
-            (name, f"<int:pk>/{name}/", view)
-            for name, view in (
-                ("live", self.live_view),
-                ("show", require_POST(self.show_view)),
-                ("hide", require_POST(self.hide_view)),
-                ("note", require_POST(self.note_view)),
-            )
-        ]
-        return [*ours, *super().views()]
+        return [("note", "<int:pk>/note/", require_POST(self.note_view)), *super().views()]
 
     def process_of(self, row: Any) -> Process:
         """Return the process of a row, fetched ``snapshot.with_steps``."""
@@ -91,8 +80,8 @@ class ProcessPageAdmin(RowPageAdmin, AskableListAdmin):
         """Return what the live part shows, and the page around it."""
         before, index = row_id(request.GET.get("before", "")), row_id(request.GET.get("steps", ""))
         process = self.process_of(row)
-        is_shown = showing.is_shown(request, process)
-        mask = UNMASKED if is_shown else masking.of_process(process)
+        shown = self.showing_context(request, row)
+        mask = UNMASKED if shown["is_shown"] else masking.of_process(process)
         process_panel = panel.of(process, mask, before, index)
         current = process_panel.standing.current
         return {
@@ -110,9 +99,7 @@ class ProcessPageAdmin(RowPageAdmin, AskableListAdmin):
             ),
             "undo_request": undo_request.of_process(process) if row.has_undo_request else None,
             "mask": mask,
-            "is_shown": is_shown,
-            "showing_url": self._showing_url(request, row, is_shown=is_shown),
-            "showing_label": showing.HIDE if is_shown else showing.SHOW,
+            **shown,
             "live_template": self.live_template,
             "live_url": self.url_of("live", row.pk) + ("" if index is None else f"?steps={index}"),
             # A page of the past is not refreshed.
@@ -143,39 +130,17 @@ class ProcessPageAdmin(RowPageAdmin, AskableListAdmin):
             raise Http404
 
         def context() -> dict[str, Any]:
-            row = self._row(request, pk)
+            row = self.row_at(request, pk)
             return {**self.admin_site.each_context(request), **self.page_context(request, row)}
 
         marker = changes.of_process(process_id, beside=self.beside(process_id))
         return lists.live_part(request, marker, self.live_template, context)
 
-    def show_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show the page's personal data for a while, and journal that; see ``showing``."""
-        row = self._row(request, pk)
-        process = self.process_of(row)
-        showing.show(request, process, actor(request), process.pk)
-        return redirect(self.url_of("change", row.pk))
-
-    def hide_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        row = self._row(request, pk)
-        showing.hide(request, self.process_of(row))
-        return redirect(self.url_of("change", row.pk))
-
     def note_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Write a note on the page's process."""
-        row = self._row(request, pk)
+        row = self.row_at(request, pk)
         notes.write(request, self.process_of(row).pk)
         return redirect(f"{self.url_of('change', row.pk)}#notes-title")
 
-    def _row(self, request: HttpRequest, pk: int) -> Any:
-        row = self.get_object(request, str(pk))
-        if not self.has_view_permission(request, row):
-            raise PermissionDenied
-        if row is None:
-            raise Http404
-        return row
-
-    def _showing_url(self, request: HttpRequest, row: Model, *, is_shown: bool) -> str:
-        if not showing.may(request):
-            return ""
-        return self.url_of("hide" if is_shown else "show", row.pk)
+    def masked_row(self, row: Any) -> Process:
+        return self.process_of(row)

@@ -3,10 +3,8 @@
 from typing import Any
 
 from django import forms
-from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_http_methods
@@ -14,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 from workers.desk.admin import showing
 from workers.desk.admin.actions.action import ReasonForm
 from workers.desk.admin.actions.page import actor
-from workers.desk.admin.lists import LiveMedia
+from workers.desk.admin.lists import own_page
 from workers.exceptions import StateError
 from workers.models import Process
 from workers.privacy import persons
@@ -81,14 +79,11 @@ def _page(
     outcome: persons.Erasure | None = None,
 ) -> HttpResponse:
     context = {
-        **admin.site.each_context(request),
         "title": _("Data of one person"),
         "form": form,
         "refusal": refusal,
         "outcome": outcome,
         "seen": form["email"].value() if form.erases or outcome else "",
         "may_export": showing.may(request),
-        "media": forms.Media(LiveMedia),
-        "opts": Process._meta,
     }
-    return TemplateResponse(request, "admin/workers/person.html", context, status=status)
+    return own_page(request, "admin/workers/person.html", Process, context, status)

@@ -2,18 +2,15 @@
 
 from typing import Any
 
-from django import forms
-from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_safe
 
 from workers.desk.admin import piles, subjects
-from workers.desk.admin.lists import LiveMedia
+from workers.desk.admin.lists import own_page
 from workers.desk.admin.piles import Kind, WaitingPile
 from workers.models import Journal, Process, Step
 from workers.rules.overdue_answers import ANSWER_STEP
@@ -73,13 +70,10 @@ def show(request: HttpRequest) -> HttpResponse:
     lines = [(step, urls.get(step.process_id)) for step in page]
     now = dialect.read_clock()
     context = {
-        **admin.site.each_context(request),
         "title": _("Waiting for somebody"),
         "page": page,
         "lines": lines,
         "now": now,
         "server_now": now.isoformat(),
-        "media": forms.Media(LiveMedia),
-        "opts": Process._meta,
     }
-    return TemplateResponse(request, "admin/workers/waiting.html", context)
+    return own_page(request, "admin/workers/waiting.html", Process, context)

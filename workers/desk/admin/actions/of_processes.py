@@ -11,15 +11,16 @@ from workers.client import operations
 from workers.definitions.sentences import in_words, say_names
 from workers.desk.admin import badges
 from workers.desk.admin.actions.action import (
+    NOBODY,
     Option,
     Outcome,
+    Rehearsal,
     Section,
     Target,
     Verb,
     VerbForm,
     outcome_about,
 )
-from workers.desk.admin.actions.dry_run import NOBODY, Rehearsal
 from workers.models import Step
 from workers.privacy import erase as erasing
 from workers.rules import compensation, operator_commands, restart

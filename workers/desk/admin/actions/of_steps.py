@@ -12,6 +12,7 @@ from workers.client import operations
 from workers.definitions.effects import Effect
 from workers.desk.admin import badges
 from workers.desk.admin.actions.action import (
+    NOBODY,
     Option,
     Outcome,
     Section,
@@ -20,7 +21,6 @@ from workers.desk.admin.actions.action import (
     VerbForm,
     outcome_about,
 )
-from workers.desk.admin.actions.dry_run import NOBODY
 from workers.exceptions import MessageError, StateError
 from workers.management.terminal import instant, json_object
 from workers.models import Step

@@ -3,13 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from django import forms
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
@@ -18,7 +16,7 @@ from workers.desk.admin import showing
 from workers.desk.admin.actions import places
 from workers.desk.admin.actions.action import Target, Verb, VerbForm, message_about, read
 from workers.desk.admin.actions.places import Place
-from workers.desk.admin.lists import LiveMedia
+from workers.desk.admin.lists import own_page
 from workers.exceptions import StateError
 from workers.models import Process
 from workers.rules.approved_acts import Act
@@ -142,7 +140,6 @@ def _page(
         form = verb.form(target)
         form.initial["reason"] = reason
     context = {
-        **admin.site.each_context(request),
         "title": verb.title(target),
         "verb": verb,
         "target": target,
@@ -152,7 +149,6 @@ def _page(
         "form": form,
         "place": place,
         "server_now": target.now.isoformat(),
-        "media": forms.Media(LiveMedia),
         **(verb.beside(target, form) if form is not None else {}),
     }
-    return TemplateResponse(request, verb.template, context, status=status)
+    return own_page(request, verb.template, Process, context, status)

@@ -4,19 +4,19 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_http_methods
 
 from workers.desk.admin.actions.page import write_log
-from workers.desk.admin.lists import LiveMedia
+from workers.desk.admin.list_filter import row_id
+from workers.desk.admin.lists import own_page
 from workers.desk.admin.wording import Text
 from workers.exceptions import StateError
 
@@ -31,6 +31,20 @@ class CommentForm(forms.Form):
         help_text=lazy("Optional. Kept in the journal with your name."),
         widget=forms.Textarea(attrs={"rows": 3}),
     )
+
+
+class RowIdsField(forms.CharField):
+    """The ids of the rows that a page listed, from a hidden field."""
+
+    def __init__(self, most: int, wrong: Any) -> None:
+        super().__init__(widget=forms.HiddenInput, max_length=most * 20)
+        self.most, self.wrong = most, wrong
+
+    def clean(self, value: Any) -> list[int]:
+        ids = [row_id(part) for part in super().clean(value).split(",")]
+        if len(ids) > self.most or None in ids:
+            raise forms.ValidationError(self.wrong)
+        return sorted({pk for pk in ids if pk is not None})
 
 
 class RowAct:
@@ -166,16 +180,13 @@ class RowAct:
             values = {} if form is None else {name: form[name].value() for name in form.fields}
             form = self.form(initial={**values, **self.initial(request, row)})
         context = {
-            **admin.site.each_context(request),
             "act": self,
             "form": None if why_not else form,
             "refusal": refusal or why_not,
             "is_refused": bool(refusal),
-            "media": forms.Media(LiveMedia),
-            "opts": self.model._meta,
             "title": self.title(row),
             "back_url": self.url(request, row),
             "back": self.back,
             **self.context(request, row),
         }
-        return TemplateResponse(request, self.template, context, status=status)
+        return own_page(request, self.template, self.model, context, status)

@@ -9,8 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from workers.desk.admin.actions.action import Target, Verb
-from workers.desk.admin.actions.dry_run import NOBODY
+from workers.desk.admin.actions.action import NOBODY, Target, Verb
 from workers.desk.admin.actions.of_processes import Cancel, Pause, Resubmit, Resume
 from workers.desk.admin.actions.of_steps import Redo, Retry
 from workers.desk.admin.filters import is_paused, not_over, with_step

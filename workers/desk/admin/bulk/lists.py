@@ -19,9 +19,8 @@ from django.views.decorators.http import require_POST
 from workers.conf import sas
 from workers.desk.admin.actions.page import actor, write_log
 from workers.desk.admin.bulk import selection
-from workers.desk.admin.bulk.form import JobForm
 from workers.desk.admin.bulk.kinds import KINDS, BulkVerb
-from workers.desk.admin.bulk.selection import Selection
+from workers.desk.admin.bulk.selection import JobForm, Selection
 from workers.desk.admin.lists import AskableListAdmin, LiveMedia, View, back_to, without_search
 from workers.desk.models import BulkJob
 from workers.desk.operate import jobs

@@ -1,4 +1,4 @@
-"""A selection in a list: what a job would change, what it would leave, and why."""
+"""A selection in a list: what a job would change, what it would leave and why, and its form."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -6,14 +6,16 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal
 
+from django import forms
 from django.db.models import Model, QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
 
 from workers.conf import sas
 from workers.definitions.sentences import unended
 from workers.desk.admin import snapshot
-from workers.desk.admin.actions.action import Target
+from workers.desk.admin.actions.action import ReasonForm, Target
 from workers.desk.admin.bulk.kinds import BulkVerb
 from workers.desk.admin.paging import COUNTED, counted
 from workers.desk.rules.job_verbs import QUIET_VERBS
@@ -21,6 +23,52 @@ from workers.desk.texts import wait_reasons
 from workers.models import Process, Step
 from workers.ops import wait_facts
 from workers.store.db import dialect
+
+#: The size of a suggested sample.
+SAMPLE = 5
+#: Digits of a process's id and its sequence, at most.
+LONGEST_NUMBER = 18
+
+
+class JobForm(ReasonForm):
+    """The processes that were shown, each with its sequence then, the reason, and the pace."""
+
+    seen = forms.CharField(widget=forms.HiddenInput)
+    rate = forms.FloatField(
+        label=lazy("At most so many a second"),
+        required=False,
+        min_value=0.01,
+        max_value=10_000,
+        help_text=lazy("Empty: as fast as possible. You can pause and stop it all the same."),
+    )
+
+    sample = forms.IntegerField(
+        label=lazy("A sample first"),
+        required=False,
+        min_value=1,
+        max_value=1000,
+        help_text=lazy(
+            "That many are changed first; then the job waits for you. Empty: all of them."
+        ),
+    )
+
+    field_order = ("seen", "reason", "sample", "rate")
+
+    def clean_seen(self) -> dict[int, int]:
+        pairs = [pair.partition(":")[::2] for pair in self.cleaned_data["seen"].split(",")]
+        if not all(_is_number(part) for pair in pairs for part in pair):
+            raise forms.ValidationError(lazy("This is no list of processes."))
+        limit = int(sas.job_limit)
+        if len(pairs) > limit:
+            raise forms.ValidationError(
+                _("A job has %(limit)d processes at most. Select fewer.") % {"limit": limit}
+            )
+        return {int(process_id): int(sequence) for process_id, sequence in pairs}
+
+
+def _is_number(text: Any) -> bool:
+    return text.isdecimal() and text.isascii() and len(text) <= LONGEST_NUMBER
+
 
 #: Rows the verb is tried on before a page asks; the others are checked when the job runs.
 LOOKED_AT = 1000

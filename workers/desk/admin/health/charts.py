@@ -9,10 +9,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.desk.admin import badges
-from workers.desk.admin.health.figures import SHARES, Column, Percentiles, since_known
-from workers.desk.admin.health.frames import Frame
-from workers.desk.admin.pictures import series
-from workers.desk.admin.pictures.series import Label, Mark, Scale, Shape
+from workers.desk.admin.health.figures import SHARES, Column, Frame, Percentiles, since_known
+from workers.desk.admin.pictures import plot
+from workers.desk.admin.pictures.plot import Label, Mark, Scale, Shape
 from workers.desk.admin.wording import Text
 from workers.desk.rules.minutes import MOVES, RESULTS
 from workers.desk.states import Span
@@ -91,9 +90,9 @@ class Plot:
             self.summary % {"title": self.title, "most": most},
             self.top % {"n": most},
             self.is_stacked,
-            series.stacked(on, [column.rates for column in columns], list(lines))
+            plot.stacked(on, [column.rates for column in columns], list(lines))
             if self.is_stacked
-            else [series.line(on, name, values) for name, values in lines.items()],
+            else [plot.line(on, name, values) for name, values in lines.items()],
             [(name, word) for name, word in self.words.items() if name in lines],
             _spots(frame, on, columns, self.text),
         )
@@ -101,7 +100,7 @@ class Plot:
 
 def spark(frame: Frame, values: Sequence[float | None]) -> str:
     """Return the outline of a line, scaled to its highest value."""
-    return series.line(_scale(frame, values), "spark", values).path
+    return plot.line(_scale(frame, values), "spark", values).path
 
 
 def heads(*, is_agent: bool) -> list[str]:
@@ -130,17 +129,17 @@ def labels(frame: Frame, now: datetime) -> list[Label]:
         # With their dates the texts do not fit side by side on a phone.
         del ticks[1]
     return [
-        Label(series.percent(tick.x), tick.anchor, timestamps.short(tick.at, now)) for tick in ticks
+        Label(plot.percent(tick.x), tick.anchor, timestamps.short(tick.at, now)) for tick in ticks
     ]
 
 
 def place_of(frame: Frame, at: datetime) -> str:
     """Return the position of an instant on that axis."""
-    return series.percent(_scale(frame, [1.0]).axis.x(at))
+    return plot.percent(_scale(frame, [1.0]).axis.x(at))
 
 
 def _scale(frame: Frame, values: Sequence[float | None]) -> Scale:
-    return series.scale(frame.columns, frame.end, values)
+    return plot.scale(frame.columns, frame.end, values)
 
 
 def _breaker(frame: Frame, columns: Sequence[Column]) -> Chart:
@@ -154,7 +153,7 @@ def _breaker(frame: Frame, columns: Sequence[Column]) -> Chart:
         % {"n": open_for, "total": len(columns)},
         "",
         True,
-        series.bands(on, names),
+        plot.bands(on, names),
         [(state.value, state.label) for state in BreakerState if state in names],
         _spots(frame, on, columns, breaker_text),
     )
@@ -163,7 +162,7 @@ def _breaker(frame: Frame, columns: Sequence[Column]) -> Chart:
 def _spots(
     frame: Frame, on: Scale, columns: Sequence[Column], text: Callable[[Column], str]
 ) -> list[Mark]:
-    return series.spots(on, [f"{instant(column.at)}: {text(column)}" for column in columns])
+    return plot.spots(on, [f"{instant(column.at)}: {text(column)}" for column in columns])
 
 
 def instant(at: datetime) -> str:

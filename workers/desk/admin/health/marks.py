@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from workers.desk.admin import badges, wording
-from workers.desk.admin.health.frames import Frame
+from workers.desk.admin.health.figures import Frame
 from workers.desk.models import Release
 from workers.desk.texts import alert_texts
 from workers.models import Incident, Journal

@@ -11,8 +11,7 @@ from django.utils.translation import gettext as _
 from workers.definitions.sentences import in_words
 from workers.desk.admin import flow
 from workers.desk.admin.health import charts, figures, marks
-from workers.desk.admin.health.figures import AgentFigures
-from workers.desk.admin.health.frames import RANGES, Frame, range_named
+from workers.desk.admin.health.figures import RANGES, AgentFigures, Frame, range_named
 from workers.desk.admin.health.one_page import OnePageAdmin
 from workers.desk.models import Minute, ProbeResult
 from workers.desk.operate import health

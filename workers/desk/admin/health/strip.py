@@ -7,8 +7,7 @@ from datetime import datetime
 from django.utils.translation import gettext as _
 
 from workers.desk.admin.health import charts, figures
-from workers.desk.admin.health.figures import Column
-from workers.desk.admin.health.frames import Frame
+from workers.desk.admin.health.figures import Column, Frame
 from workers.desk.admin.health.page import STALE, frame_now
 
 #: The number beside a line is the mean of so many minutes.

@@ -8,10 +8,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from workers.desk.admin import badges
-from workers.desk.admin.pictures import attempts, axis
+from workers.desk.admin.pictures import attempts, plot
 from workers.desk.admin.pictures.attempts import Attempt, StepHistory
-from workers.desk.admin.pictures.axis import Axis, Fold
-from workers.desk.admin.pictures.series import Label, Mark, percent
+from workers.desk.admin.pictures.plot import Axis, Fold, Label, Mark, percent
 from workers.models import Journal, Process, Step
 from workers.runtime import timestamps
 from workers.states import FINAL_PROCESS_STATES, PEOPLE
@@ -133,7 +132,7 @@ def _axis(
             if attempt.called_at is not None:
                 end = attempt.deferred_at or attempt.ended_at or now
                 busy.append((attempt.called_at, max(end, attempt.called_at)))
-    return axis.make(instants or [process.created_at], busy, None if is_over else now)
+    return plot.axis_of(instants or [process.created_at], busy, None if is_over else now)
 
 
 def _instants(attempt: Attempt) -> tuple[datetime | None, ...]:
@@ -244,7 +243,7 @@ def _fold_labels(folds: Sequence[Fold]) -> list[Label]:
     positions: list[float] = []
     for fold in sorted(folds, key=lambda fold: fold.seconds, reverse=True):
         x = fold.left + fold.width / 2
-        if any(abs(x - position) < axis.LABEL_ROOM * 0.6 for position in positions):
+        if any(abs(x - position) < plot.LABEL_ROOM * 0.6 for position in positions):
             continue
         positions.append(x)
         anchor = "start" if x < 8 else "end" if x > 92 else "middle"
