@@ -42,9 +42,9 @@ def for_buyer(order: Order) -> str:
                 }
             return _("Your return has ended: nothing was refunded.")
         case ProcessState.ERROR if somebody_knows(newest.process_id):
-            return _("Your return needs one of our people. They have been told.")
+            return _("Our staff need to look at your return. They have been told.")
         case ProcessState.ERROR:
-            return _("Your return needs one of our people, and is kept until they have seen to it.")
+            return _("Our staff will look at your return. It is on hold until then.")
     return _open(newest)
 
 

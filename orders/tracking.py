@@ -159,11 +159,11 @@ def _headline(process: ProcessProgress, money: Money | None, *, is_known: bool) 
         case ProcessState.PROCESSED:
             return _("Everything is done. Thank you!")
         case ProcessState.ERROR if is_known:
-            return _("A step needs one of our people. They have been told and carry on from here.")
-        case ProcessState.ERROR:
             return _(
-                "A step needs one of our people. Your order is kept until they have seen to it."
+                "Our staff need to look at your order. They have been told and take over from here."
             )
+        case ProcessState.ERROR:
+            return _("Our staff will look at your order. It is on hold until then.")
         case ProcessState.COMPENSATING:
             return _("We could not complete your order and are undoing what was done.")
         case ProcessState.COMPENSATED if money and _is_open(money):

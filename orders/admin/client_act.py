@@ -54,7 +54,7 @@ class IssueForm(ActForm):
         widget=forms.CheckboxSelectMultiple,
     )
     days = forms.IntegerField(
-        label=lazy("Good for, in days"),
+        label=lazy("Valid for, in days"),
         required=False,
         min_value=1,
         max_value=tokens.MOST_DAYS,

@@ -61,7 +61,7 @@ def _deactivate(client: ApiClient, prefix: str, data: dict[str, Any]) -> ActResu
 def _limit(client: ApiClient, prefix: str, data: dict[str, Any]) -> ActResult:
     before, after = client.requests_per_minute, data["requests_per_minute"]
     if before == after:
-        raise StateError(_("Nothing is different: it is what it was."))
+        raise StateError(_("No changes."))
     client.requests_per_minute = after
     client.save(update_fields=["requests_per_minute"])
     params = {"client": client, "after": after, "before": before}
@@ -103,7 +103,7 @@ def _never_refused(client: ApiClient, prefix: str) -> str:
 def _no_good_token(client: ApiClient, prefix: str) -> str:
     if tokens.good(client).exists():
         return ""
-    return _("%(client)s has no token that is good. Issue one.") % {"client": client}
+    return _("%(client)s has no valid token. Issue one.") % {"client": client}
 
 
 def _nothing_to_revoke(client: ApiClient, prefix: str) -> str:
@@ -113,7 +113,7 @@ def _nothing_to_revoke(client: ApiClient, prefix: str) -> str:
     if row is None:
         return _("The token %(prefix)s was revoked already.") % {"prefix": prefix}
     if row.expires_at is not None and row.expires_at <= timezone.now():
-        return _("The token %(prefix)s is over already.") % {"prefix": prefix}
+        return _("The token %(prefix)s has expired already.") % {"prefix": prefix}
     return ""
 
 
@@ -167,7 +167,7 @@ ACTS = (
         lazy("Revoke"),
         lazy("Revoke it"),
         "orders.revoke_token",
-        lazy("It ends at once and for good: whatever comes with it next is refused."),
+        lazy("It ends at once and for good: the next request with it is refused."),
         _revoke,
         _nothing_to_revoke,
         is_grave=True,
@@ -201,7 +201,7 @@ ACTS = (
         lazy("Activate"),
         lazy("Activate it"),
         "orders.activate_client",
-        lazy("Its tokens are good again, as far as they are neither revoked nor over."),
+        lazy("Its tokens are valid again, unless they are revoked or have expired."),
         _activate,
         _already_active,
     ),
@@ -210,7 +210,7 @@ ACTS = (
         lazy("Show its webhook secret"),
         lazy("Show it"),
         "orders.reveal_webhook_secret",
-        lazy("Whoever knows the secret can send what looks like a webhook of ours."),
+        lazy("Anyone who knows the secret can forge our webhooks."),
         _reveal,
         _never_refused,
         address="<int:pk>/webhook-secret/",

@@ -66,7 +66,7 @@ class CorrectionForm(forms.Form):
             self.fields["unproven"] = forms.BooleanField(
                 label=lazy("I have asked the client that is named, and vouch for it"),
                 required=False,
-                help_text=lazy("Anybody who may log in to the broker may write any name."),
+                help_text=lazy("Anyone with a broker login can write any name."),
             )
         self.is_confirmed = bool(data and "confirm" in data)
         self.is_edited_again = bool(data and "edit" in data)
@@ -96,7 +96,7 @@ class CorrectionForm(forms.Form):
         self.initial["lines"] = letter_corrections.lines_as_text(at(before, "lines"))
         if unknown := letter_corrections.unknown(before):
             self.fields["without"] = forms.BooleanField(
-                label=_("Leave out what no order has: %(names)s")
+                label=_("Remove unknown fields: %(names)s")
                 % {"names": ", ".join(unknown[:10])[:500]},
                 required=False,
             )
@@ -127,9 +127,7 @@ class CorrectionForm(forms.Form):
             self.before, self.after, self.kept_id, data["message_id"]
         )
         if not self.changes:
-            raise forms.ValidationError(
-                lazy("Nothing is different: every value is what it was. Change one, or replay it.")
-            )
+            raise forms.ValidationError(lazy("No changes. Change a value, or replay it."))
         return data
 
     def _after(self, data: dict[str, Any]) -> Any:

@@ -64,7 +64,7 @@ ACTS = (
         "note",
         lazy("Write a note"),
         lazy("Write a note on selected dead letters"),
-        lazy("It is kept with the message, for whoever looks next. Nothing else changes."),
+        lazy("It is kept with the message, for the next person. Nothing else changes."),
         DeadLetter.State.OPEN,
         needs_reason=True,
         is_grave=False,
@@ -165,8 +165,8 @@ class ReasonForm(forms.Form):
         label=lazy("Replay those of unproven senders, too"),
         required=False,
         help_text=lazy(
-            "Anybody who may log in to the broker may write any name. You have asked each client "
-            "that is named, and vouch for it."
+            "Anyone with a broker login can write any name. You have asked each client that is"
+            " named, and vouch for it."
         ),
     )
 

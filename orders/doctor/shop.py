@@ -40,7 +40,7 @@ def passwords_are_not_well_known() -> Iterable[Finding]:
     if names and not settings.DEMO_LOGINS:
         yield error(
             _("users with a well-known password: %(names)s", names=", ".join(sorted(names))),
-            _("Whoever has read the documentation can log in as an operator."),
+            _("Anyone who has read the documentation can log in as an operator."),
             _("Delete them, or `manage.py changepassword NAME`."),
         )
     elif names:
@@ -68,9 +68,8 @@ def mail_ends_before_its_step() -> Iterable[Finding]:
                 seconds=min(timeouts),
             ),
             _(
-                "A mail server that hangs uses the step's whole time up, and nobody knows "
-                "whether the "
-                "mail left."
+                "A hanging mail server uses up the step's time, and it is unknown whether the"
+                " mail was sent."
             ),
             _("Set EMAIL_TIMEOUT to less than %(seconds)g.", seconds=min(timeouts)),
         )

@@ -9,6 +9,6 @@ also_look_at(
         QUEUE,
         without=_("No order is taken from the queue."),
         start=_("Run `manage.py consume_submissions` where orders come by message queue."),
-        fall_behind=_("Look at the database; one consumer takes hundreds of orders a second."),
+        fall_behind=_("Check the database; one consumer takes hundreds of orders a second."),
     )
 )

@@ -31,7 +31,9 @@ def cancel(request: HttpRequest, order: Order) -> HttpResponse:
             workers.cancel(order.process_id, actor=BUYER, reason="cancelled by the buyer")
         except StateError:
             return _refuse_cancel(request, order)
-        messages.success(request, _("Your order is being cancelled. We write when it is done."))
+        messages.success(
+            request, _("Your order is being cancelled. We will write when it is done.")
+        )
         return redirect(order)
     if not track(order).may_cancel:
         return _refuse_cancel(request, order)

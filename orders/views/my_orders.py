@@ -39,7 +39,7 @@ def show(request: HttpRequest) -> HttpResponse:
     email = form.cleaned_data["email"]
     limit = _exceeded_limit(request, email)
     if limit in (IN_ALL, PER_VISITOR):
-        form.add_error("email", _("This was asked too often. Please wait ten minutes."))
+        form.add_error("email", _("Too many requests. Try again in ten minutes."))
         return _render(request, form, status=429)
     try:
         # Orders and mail limit are checked later, so that every request takes the same time.

@@ -10,7 +10,7 @@ from tests.services import own_pgbouncer, own_postgres_database, own_rabbitmq_vh
 
 pytestmark = pytest.mark.slow
 ORDERS = 12
-WARNING = "a pooler stands before the database, and knows no prepared statements"
+WARNING = "a pooler stands before the database and does not support prepared statements"
 
 
 @pytest.fixture
@@ -38,6 +38,6 @@ def test_the_doctor_says_what_to_set_and_with_it_every_order_ends(system: System
     assert f"warning {WARNING} Set SAS_KEPT_PLANS=0" in doctor(system)
 
     system.environment["SAS_KEPT_PLANS"] = "0"
-    assert "ok a pooler stands before the database, and drops no plan" in doctor(system)
+    assert "ok a pooler stands before the database and keeps prepared statements" in doctor(system)
 
     system.end_orders(ORDERS)

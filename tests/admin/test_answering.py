@@ -270,7 +270,7 @@ def test_answer_page_says_submitter_is_told_if_process_has_sink(
 
     SinkFactory(process=process, address="replies.acme", owner="acme")
 
-    assert "Whoever submitted it is told." in operator.get(url).content.decode()
+    assert "Its submitter is notified." in operator.get(url).content.decode()
 
 
 def test_a_no_is_not_called_a_failure(operator: Client, wire: Wire) -> None:

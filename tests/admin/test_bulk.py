@@ -272,7 +272,7 @@ def test_the_preview_warns_of_what_they_would_wait_for(operator: Client) -> None
     leases.is_due(leases.POLL, 0)
     html = select(operator, "resubmit", ORDERS, [order.pk for order in orders]).content.decode()
     assert "charge_payment waits: the service of agent payment.charge has not been reached" in html
-    assert "1 of them is paused: nothing of it begins" in html
+    assert "1 of them is paused: nothing of it starts" in html
 
     holds.hold("step", "charge_payment", actor="operator:ann", reason="no")
     html = select(operator, "resubmit", ORDERS, [order.pk for order in orders]).content.decode()

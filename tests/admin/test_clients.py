@@ -229,8 +229,8 @@ def test_a_bad_value_is_named_and_changes_nothing(
 @pytest.mark.parametrize(
     ("name", "begin", "says"),
     [
-        ("rotate", tokens.revoke, "no token that is good"),
-        ("revoke", tokens.revoke, "no token that is good"),
+        ("rotate", tokens.revoke, "no valid token"),
+        ("revoke", tokens.revoke, "no valid token"),
         ("revoke_one", tokens.revoke, "was revoked already"),
         ("activate", lambda client: None, "is active already"),
         ("deactivate", close, "is not active"),

@@ -92,9 +92,7 @@ def test_skip_warns_of_a_step_that_moves_money_or_goods(
     Step.objects.filter(process=order.process, name="charge_payment").update(undo=undo)
     url = f"{PROCESS}/{order.process_id}/steps/charge_payment/skip/"
 
-    warns = (
-        "such as a payment or a parcel, is left out for good" in operator.get(url).content.decode()
-    )
+    warns = "such as a payment or a parcel, never happens" in operator.get(url).content.decode()
 
     assert warns == (undo is not None)
 

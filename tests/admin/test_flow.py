@@ -103,7 +103,7 @@ def test_nothing_different_is_refused(operator: Client, flow: Flow) -> None:
     before = every_row()
     response = operator.post(URL, form(flow))
     assert response.status_code == 409
-    assert "Nothing is different" in response.content.decode()
+    assert "No changes" in response.content.decode()
     assert every_row() == before
 
 

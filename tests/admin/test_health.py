@@ -110,7 +110,7 @@ def test_the_page_says_how_each_agent_fares(operator: Client) -> None:
         "The flow of an agent was set · payment.charge · ann",
     ):
         assert said in html, said
-    assert "nobody rolls them up" not in html
+    assert "nothing rolls them up" not in html
 
 
 @pytest.mark.parametrize("name", ["1h", "24h", "30d", "nonsense"])
@@ -162,12 +162,12 @@ def test_health_page_shows_all_agents_for_unknown_agent(operator: Client) -> Non
 
 def test_figures_that_end_are_told_so(operator: Client) -> None:
     fare(timezone.now() - timedelta(minutes=30))
-    assert "nobody rolls them up" in text(operator.get(HEALTH))
+    assert "nothing rolls them up" in text(operator.get(HEALTH))
     assert "The figures end at" in text(operator.get("/admin/"))
 
 
 def test_a_fresh_installation_says_so(operator: Client) -> None:
-    assert "Nobody has looked at an agent yet." in text(operator.get(HEALTH))
+    assert "There are no figures of agents yet." in text(operator.get(HEALTH))
     assert "The doctor has not looked yet." in text(operator.get(DOCTOR))
 
 

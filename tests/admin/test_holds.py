@@ -13,7 +13,7 @@ from workers.supervisor import beat_schedule
 
 LIST = "/admin/workers/hold/"
 HOLD = f"{LIST}hold/"
-BANNER = "Held: nothing new of this is begun."
+BANNER = "Held: nothing new of this starts."
 
 
 @pytest.fixture(autouse=True)

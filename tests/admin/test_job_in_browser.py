@@ -43,7 +43,7 @@ def test_from_the_list_to_a_job_that_is_followed_and_stopped(page: Page) -> None
     expect(page.get_by_text("They would wait all the same:")).to_be_visible()
     shot(page, "preview")
     page.get_by_label("Reason").fill("The bank is back.")
-    page.get_by_label("At most so many a second").fill("0.5")
+    page.get_by_label("At most this many a second").fill("0.5")
     page.get_by_role("button", name="Resubmit: 4").click()
 
     expect(page.locator(".sas-headline")).to_contain_text("running Resubmit: 0 of 4")

@@ -282,7 +282,7 @@ def test_nothing_typed_changes_nothing(operator: Client) -> None:
     before = every_row()
     answer = correct(operator, order, confirm="yes")
     assert answer.status_code == 400
-    assert "Nothing is different" in answer.content.decode()
+    assert "No changes" in answer.content.decode()
     assert every_row() == before
 
 

@@ -25,7 +25,7 @@ EVENTS = [
     ("answer_kept", True, "An answer came early and is kept"),
     ("late_success", True, "A success came after it was undone"),
     ("asked_again", True, "It is asked to undo once more"),
-    ("nobody_asked", True, "Nobody was asked: the answer kept for it counts for nothing"),
+    ("nobody_asked", True, "Early answer dropped: the step ended before it asked"),
     ("paused", False, "Paused by an operator"),
     ("unpaused", False, "Resumed by an operator"),
     ("hurried", True, "Tried again without waiting"),
@@ -34,15 +34,15 @@ EVENTS = [
     ("begins_again", False, "Goes on, from the steps that begin again"),
     ("begins_again", True, "Begins again, with a new idempotency key"),
     ("resumed", False, "Goes on: the last step in error was dealt with"),
-    ("deadline_passed", False, "The date by which it must have ended has passed"),
+    ("deadline_passed", False, "Its deadline has passed"),
     ("held", False, "Held by an operator"),
     ("lifted", False, "A hold was lifted"),
     ("flow_set", False, "The flow of an agent was set"),
     ("restored", False, "The database was restored: the outcome of what may have run is unknown"),
     ("restored", True, "Its claim was void after the database was restored"),
-    ("outcome_unknown", True, "Nobody knows whether it happened, and it must not be repeated"),
-    ("key_expired", True, "Nobody knows whether it happened, and the service has forgotten"),
-    ("condition_failed", True, "Its condition could not be worked out"),
+    ("outcome_unknown", True, "Outcome unknown, and it must not be repeated"),
+    ("key_expired", True, "Outcome unknown, and the service has forgotten"),
+    ("condition_failed", True, "Its condition could not be evaluated"),
 ]
 
 

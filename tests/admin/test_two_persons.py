@@ -90,7 +90,7 @@ def decide(client: Client, row: UndoRequest, decision: str, comment: str = "") -
 def test_the_page_says_so_and_asks(operator: Client, verb: str) -> None:
     order = order_worth("1000.01")
     page = text_of(operator, f"/admin/workers/process/{order.process_id}/{verb}/")
-    assert "It is worth 1000.01, more than 1000.00. This asks for it" in page
+    assert "It is worth 1000.01, more than 1000.00. This requests it" in page
     assert "Ask a second person" in page
 
     told = undo(operator, order, verb)
@@ -221,9 +221,7 @@ def test_each_page_that_moves_something_says_so_and_asks(
 ) -> None:
     process = way.make(wire)
     case = CASES[name]
-    assert "Nobody can say what it is worth. This asks for it" in text_of(
-        operator, case.url(process)
-    )
+    assert "Its worth is unknown. This requests it" in text_of(operator, case.url(process))
 
     told = words(
         operator.post(

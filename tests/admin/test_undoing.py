@@ -28,7 +28,7 @@ def test_cancelling_shows_its_undo_in_order_and_does_just_that(
 
     text = shown(operator, process, "cancel/")
     assert "unask by toy.undoer, for ask undo_first by toy.undoer, for first" in text
-    assert "Not done any more ask then" in text
+    assert "Will not run ask then" in text
 
     operator.post(f"{PROCESS}/{process.pk}/cancel/", CASES["cancel"].filled(process))
     wire.run_until_idle()
@@ -67,7 +67,7 @@ def test_undo_that_would_find_no_key_is_shown_as_a_persons(operator: Client, add
     text = shown(operator, order.process, address)
 
     assert "refund_payment by a person, for charge_payment" in text
-    assert "its service has forgotten the key: look there first charge_payment" in text
+    assert "its service has forgotten the key: check there first charge_payment" in text
 
 
 def test_what_is_at_work_runs_to_its_end_first(operator: Client) -> None:

@@ -25,7 +25,7 @@ from workers.ops.doctor.registry import Probe
 from workers.ops.doctor.secrets import masked
 
 PAGE = "/admin/desk/proberesult/"
-NOBODY = "nobody reads the queue %(name)s"
+NOBODY = "the queue %(name)s has no consumer"
 #: What says a finding; its texts are to be marked for translation.
 LEVELS = {"ok", "info", "warning", "error"}
 

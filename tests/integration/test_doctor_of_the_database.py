@@ -125,10 +125,10 @@ class TestPooler:
         ("told", "names", "kept", "found"),
         [
             (7, ["_pg3_0"], 200, ("ok", "connections lead to the server itself")),
-            (9, ["PGBOUNCER_1"], 200, ("ok", POOLED + ", and drops no plan")),
-            (9, [], 200, ("ok", POOLED + ", and drops no plan")),
-            (9, ["_pg3_0"], 0, ("ok", POOLED + ", and drops no plan")),
-            (9, ["_pg3_0"], 200, ("warning", POOLED + ", and knows no prepared statements")),
+            (9, ["PGBOUNCER_1"], 200, ("ok", POOLED + " and keeps prepared statements")),
+            (9, [], 200, ("ok", POOLED + " and keeps prepared statements")),
+            (9, ["_pg3_0"], 0, ("ok", POOLED + " and keeps prepared statements")),
+            (9, ["_pg3_0"], 200, ("warning", POOLED + " and does not support prepared statements")),
         ],
     )
     def test_a_pooler(

@@ -60,7 +60,7 @@ class TestDuties:
         beat_schedule.ensure()
         PeriodicTask.objects.filter(name=name).update(enabled=False)
         assert said(duties.are_scheduled()) == [
-            ("warning", f"the periodic task {name!r} is switched off")
+            ("warning", f"the periodic task {name!r} is disabled")
         ]
         PeriodicTask.objects.filter(name=name).delete()
         assert said(duties.are_scheduled()) == [("warning", f"there is no periodic task {name!r}")]
@@ -170,7 +170,7 @@ class TestBacklog:
         ]
 
     def test_submitters(self) -> None:
-        told = "every submitter has been told, or will be within the minute"
+        told = "every submitter has been notified, or will be within a minute"
         assert said(backlog.are_told()) == [("ok", told)]
         common = {"process": ProcessFactory(), "kind": "queue", "last": 2, "cursor": 1}
         SinkFactory(**common, address="a", next_try_at=ago(seconds=59))
@@ -179,7 +179,7 @@ class TestBacklog:
         SinkFactory(**common, address="c", state="undeliverable", next_try_at=ago(seconds=99))
         assert said(backlog.are_told()) == [
             ("warning", "1 reply queue or webhook was given up"),
-            ("warning", "1 reply queue or webhook is due and nobody sends to it"),
+            ("warning", "1 reply queue or webhook is due, and no worker sends to it"),
         ]
 
 

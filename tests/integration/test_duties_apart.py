@@ -12,8 +12,8 @@ from tests.integration.conftest import NOW, claim, only
 from workers import scheduler, supervisor
 from workers.client.submission import submit
 from workers.definitions.sentences import in_words, say
+from workers.desk import states, wake_ups
 from workers.desk import tasks as desk_tasks
-from workers.desk import wake_ups
 from workers.desk.models import ProbeResult
 from workers.desk.operate import examinations, health, rounds
 from workers.desk.store import deliveries, delivery_plans, incidents, jobs, probe_results
@@ -55,10 +55,10 @@ def denied(*_args: object, **_kwargs: object) -> None:
 #: What each registered duty calls first, where it can be made to fail.
 SWEEP_CALLS = {
     "breaker_alerts": (open_breakers, "alert_long_open"),
-    leases.INCIDENT_COLLECTION: (incidents, "collect"),
+    states.INCIDENT_COLLECTION: (incidents, "collect"),
     "alert_closing": (alert_resolution, "resolve_ended"),
-    leases.INCIDENT_REFRESH: (incidents, "refresh"),
-    leases.DELIVERY_PLANNING: (delivery_plans, "plan"),
+    states.INCIDENT_REFRESH: (incidents, "refresh"),
+    states.DELIVERY_PLANNING: (delivery_plans, "plan"),
     "report_requests": (deliveries, "seconds_waiting"),
     "figure_requests": (health, "is_due"),
 }
@@ -140,7 +140,7 @@ def test_what_recovery_raises_is_raised_when_operators_can_be_told(
     monkeypatch.setattr(expire_claims, "look", denied)
     with pytest.raises(ProgrammingError):
         supervisor.sweep()
-    assert Lease.objects.get(name=leases.INCIDENT_COLLECTION).performed_at == NOW
+    assert Lease.objects.get(name=states.INCIDENT_COLLECTION).performed_at == NOW
     assert leases.failing(least=1) == [
         Failure(leases.SWEEP, 1, f"ProgrammingError: {DENIED}", None)
     ]
@@ -153,7 +153,7 @@ def test_recovered_duty_resets_failures_and_keeps_last_error(
         broken.setattr(incidents, "collect", denied)
         supervisor.sweep()
     supervisor.sweep()
-    row = Lease.objects.get(name=leases.INCIDENT_COLLECTION)
+    row = Lease.objects.get(name=states.INCIDENT_COLLECTION)
     assert (row.failures, row.performed_at) == (0, NOW)
     assert DENIED in row.error
     assert leases.failing(least=1) == []

@@ -6,6 +6,7 @@ import pytest
 
 from tests.integration.conftest import NOW
 from workers import supervisor
+from workers.desk import states
 from workers.models import Alert, Lease
 from workers.scheduler import look
 from workers.store import alerts, duties, leases
@@ -80,13 +81,13 @@ class TestRegistry:
 def test_alerts_are_collected_before_they_are_closed() -> None:
     sweep = list(registered(When.SWEEP))
     raised, collected, closed = map(
-        sweep.index, ("breaker_alerts", leases.INCIDENT_COLLECTION, "alert_closing")
+        sweep.index, ("breaker_alerts", states.INCIDENT_COLLECTION, "alert_closing")
     )
-    assert raised < collected < closed < sweep.index(leases.INCIDENT_REFRESH)
+    assert raised < collected < closed < sweep.index(states.INCIDENT_REFRESH)
 
 
 def test_no_registered_duty_has_the_name_of_the_engines_own() -> None:
-    own = {leases.SWEEP, leases.POLL, leases.JOBS, *supervisor.FIRST, *look._own_duties(None)}
+    own = {leases.SWEEP, leases.POLL, states.JOBS, *supervisor.FIRST, *look._own_duties(None)}
     assert not own & duties._registered.keys()
 
 

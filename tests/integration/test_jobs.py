@@ -12,7 +12,7 @@ from tests.factories import ProcessFactory, StepFactory
 from tests.toyflow import agents as toy
 from workers import scheduler
 from workers.client import operations
-from workers.desk import wake_ups
+from workers.desk import states, wake_ups
 from workers.desk.models import BulkItem, BulkJob
 from workers.desk.operate import job_results, jobs
 from workers.desk.rules import job_verbs
@@ -306,7 +306,7 @@ def test_a_rate_makes_an_appointment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_worker_at_a_time_works_jobs(wire: Wire) -> None:
     job_of(failed(1))
-    leases.acquire(leases.JOBS, "another", 5)
+    leases.acquire(states.JOBS, "another", 5)
     jobs.run()
     assert (BulkJob.objects.get().done, wire.messages) == (0, [])
 
@@ -318,7 +318,7 @@ def test_poll_asks_for_work_on_jobs_that_no_worker_works(wire: Wire) -> None:
 
     # Somebody is at it.
     wire.messages.clear()
-    leases.is_due(leases.JOBS, 0)
+    leases.is_due(states.JOBS, 0)
     Lease.objects.filter(name=leases.POLL).update(performed_at=NOW - timedelta(minutes=1))
     scheduler.advance()
     assert wire.of(wake_ups.RUN_JOBS.task) == []

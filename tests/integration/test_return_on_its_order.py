@@ -45,7 +45,7 @@ def stand(process: Process, step: str | None, state: str = "processing") -> None
         ("await_parcel", "pending", "Your return has begun: we wait for your parcel."),
         ("inspect", "processing", "Your parcel has come back: one of our people looks at it."),
         ("refund", "processing", "Your return is accepted: we put your items back"),
-        (None, "error", "Your return needs one of our people, and is kept until"),
+        (None, "error", "Our staff will look at your return. It is on hold"),
         (None, "compensated", "Your return has ended: nothing was refunded."),
     ],
 )

@@ -96,7 +96,7 @@ def test_what_is_still_wrong_is_said_before_anything_is_sent(
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({}, "Nothing is different"),
+        ({}, "No changes"),
         ({"lines": "SKU-001 two"}, "A line must be a sku and a quantity, got SKU-001 two."),
         ({"reference": "sas_0123abcd_secret"}, "must hold no token"),
     ],
@@ -230,7 +230,7 @@ def test_the_terminal_does_the_same(letter: DeadLetter, tmp_path: Path) -> None:
         (["correct", "1", "2", "--reason", "x"], "give the id of one that there is"),
         (["correct", "99", "--reason", "x"], "give the id of one that there is"),
         (["correct", "{pk}"], "Say why"),
-        (["correct", "{pk}", "--reason", "x"], "Nothing is different"),
+        (["correct", "{pk}", "--reason", "x"], "No changes"),
         (
             ["correct", "{pk}", "--reason", "x", "--body", "/gone"],
             "must be a file that can be read",

@@ -44,7 +44,7 @@ def test_user_without_permission_is_told_whom_to_ask() -> None:
     answer = staff("ann").get("/admin/orders/product/add/")
 
     assert answer.status_code == 403
-    assert "Ask whoever looks after accounts here." in answer.content.decode()
+    assert "Ask an administrator." in answer.content.decode()
     assert 'href="/admin/"' in answer.content.decode()
 
 

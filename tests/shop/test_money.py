@@ -192,7 +192,7 @@ def rows_of_file(client: Client) -> list[dict[str, str]]:
             {"error": True, "is_in_doubt": True, "may_have_effect": True},
             None,
             ("0.00", "0.00", "0.00", True),
-            "Nobody knows yet whether the payment was taken",
+            "It is not known yet whether the payment was taken",
         ),
     ],
 )

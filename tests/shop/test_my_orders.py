@@ -132,7 +132,7 @@ def test_all_together_may_ask_so_often_and_then_make_no_more_rows(
 
     assert answers == [302] * 4
     assert last.status_code == 429
-    assert "Please wait ten minutes." in last.content.decode()
+    assert "Try again in ten minutes." in last.content.decode()
     assert rows() == before
     assert mail.outbox == []
 

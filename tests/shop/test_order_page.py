@@ -129,7 +129,7 @@ def test_an_order_in_error_says_what_it_waits_for(client: Client) -> None:
 
     text = page_of(client, order)
 
-    assert "Held up A step needs one of our people." in text
+    assert "Held up Our staff" in text
     assert (
         "Taking your payment Held up, 3 of 3 attempts failed The payment service had a problem. "
         "It waits for one of our people. You will not be charged twice." in text

@@ -17,7 +17,7 @@ from workers.desk.states import DeliveryEvent, DeliveryState
 from workers.models import Incident
 
 TOLD = "They have been told"
-WAITS = "Your order is kept until they have seen to it."
+WAITS = "Our staff will look at your order. It is on hold until then."
 
 
 @pytest.fixture

@@ -126,9 +126,7 @@ def test_an_alert_of_a_version_before_is_told_by_its_message() -> None:
         ("dead_letters_full", "dead_letters_full:acme", "acme"),
     ],
 )
-def test_what_is_of_no_process_is_told_by_what_its_cause_names(
-    code: str, cause: str, about: str
-) -> None:
+def test_alert_without_process_is_titled_by_its_cause(code: str, cause: str, about: str) -> None:
     alert = AlertFacts(code, cause, {"text": "the first words"})
     assert cause_of(alert).params["about"] == about
     assert key(alert) != key(replace(alert, cause=f"{code}:of:another:one"))

@@ -26,13 +26,13 @@ def somebody_is_told() -> Iterable[Finding]:
     count = Route.objects.filter(is_active=True).count()
     if count:
         text = ngettext(
-            "%(n)d route is told of incidents", "%(n)d routes are told of incidents", count
+            "%(n)d route is notified of incidents", "%(n)d routes are notified of incidents", count
         )
         yield ok(text)
         return
     yield info(
-        _("no route is told of incidents"),
-        _("Whoever does not look at the admin learns of nothing."),
+        _("no route is notified of incidents"),
+        _("Incidents are visible only in the admin."),
         _(
             "Add a route in the admin, or with `manage.py sas routes add`: see "
             '"Be told of incidents" in the documentation.'
@@ -60,8 +60,8 @@ def deliveries_arrive() -> Iterable[Finding]:
                 count,
                 route=name,
             ),
-            _("Somebody was not told of an incident."),
-            _("See the answers in the admin, fix the route, and have them sent again."),
+            _("Somebody was not notified of an incident."),
+            _("See the answers in the admin, fix the route, and resend them."),
         )
         for name, count in given_up
     ]

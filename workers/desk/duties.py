@@ -4,30 +4,29 @@
 """
 
 from workers.conf import sas
-from workers.desk import wake_ups
+from workers.desk import states, wake_ups
 from workers.desk.notify import ping
 from workers.desk.operate import health
 from workers.desk.store import deliveries, delivery_plans, incidents, jobs
 from workers.operate.duties import ALERT_CLOSING
-from workers.store import leases
 from workers.store.duties import When, duty
 from workers.store.leases import HeldLease
 from workers.wire import dispatch
 
 
 # Before alerts are closed, so that each gets an incident, however soon it is over.
-@duty(leases.INCIDENT_COLLECTION, When.SWEEP, before=ALERT_CLOSING)
+@duty(states.INCIDENT_COLLECTION, When.SWEEP, before=ALERT_CLOSING)
 def collect_incidents(lease: HeldLease) -> None:
     while incidents.collect() >= incidents.PORTION and lease.renew():
         pass
 
 
-@duty(leases.INCIDENT_REFRESH, When.SWEEP)
+@duty(states.INCIDENT_REFRESH, When.SWEEP)
 def refresh_incidents(_lease: HeldLease) -> None:
     incidents.refresh()
 
 
-@duty(leases.DELIVERY_PLANNING, When.SWEEP)
+@duty(states.DELIVERY_PLANNING, When.SWEEP)
 def plan_deliveries(_lease: HeldLease) -> None:
     delivery_plans.plan()
 

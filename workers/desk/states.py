@@ -1,7 +1,15 @@
-"""States of the desk's own rows: deliveries, jobs with their items, and spans of figures."""
+"""States of the desk's rows: deliveries, jobs and their items, spans of figures; its leases."""
 
 from django.db.models import IntegerChoices, TextChoices
 from django.utils.translation import gettext_lazy as _
+
+#: Names of the leases of the desk's duties.
+JOBS = "jobs"
+INCIDENT_COLLECTION = "incident_collection"
+INCIDENT_REFRESH = "incident_refresh"
+DELIVERY_PLANNING = "delivery_planning"
+#: The duties without which no one is notified.
+TELLING = frozenset({INCIDENT_COLLECTION, INCIDENT_REFRESH, DELIVERY_PLANNING})
 
 
 class DeliveryEvent(TextChoices):

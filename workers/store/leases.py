@@ -13,12 +13,6 @@ from workers.store.db import dialect
 
 SWEEP = "sweep"
 POLL = "poll"
-JOBS = "jobs"
-INCIDENT_COLLECTION = "incident_collection"
-INCIDENT_REFRESH = "incident_refresh"
-DELIVERY_PLANNING = "delivery_planning"
-#: The duties without which no one is notified.
-TELLING = frozenset({INCIDENT_COLLECTION, INCIDENT_REFRESH, DELIVERY_PLANNING})
 
 #: How often in a row a duty fails before an alert: a single failure is mostly a deadlock.
 FAILURES_BEFORE_ALERT = 3

@@ -135,7 +135,7 @@ class Command(TerminalCommand):
         message_id = kept_id if options["message_id"] is None else options["message_id"]
         changes = letter_corrections.diff_of_message(before, after, kept_id, message_id)
         if not changes:
-            raise CommandError("Nothing is different. Give --body or --message-id.")
+            raise CommandError("No changes. Give --body or --message-id.")
         mask = showing.mask_or_show(letter, mask_of(letter), options, None)
         for change in changes:
             # The old value is masked; the new one is the operator's own.

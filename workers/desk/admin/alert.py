@@ -48,7 +48,7 @@ class CommentForm(forms.Form):
         label=lazy("Comment"),
         required=False,
         max_length=500,
-        help_text=lazy("Optional. Kept with the alert, for whoever looks next."),
+        help_text=lazy("Optional. Kept with the alert, for the next person."),
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 

@@ -88,9 +88,7 @@ class SetFlow(RowAct):
     label = lazy("Set the flow of %(agent)s")
     back = lazy("Back to the flow")
     button = lazy("Set")
-    sentence = lazy(
-        "What is set holds from the next claim on. What is in flight goes on to its end."
-    )
+    sentence = lazy("This applies from the next claim on. Calls in flight run to their end.")
     form = FlowForm
     template = "admin/workers/set_flow.html"
 
@@ -117,7 +115,7 @@ class SetFlow(RowAct):
                 row.agent, values, actor=actor(request), reason=data["reason"]
             )
         if not changed:
-            raise StateError(_("Nothing is different: every value is what it was."))
+            raise StateError(_("No changes."))
         changes = summaries.diff(changed)
         return _("%(agent)s: %(changes)s.") % {"agent": row.agent, "changes": changes}
 

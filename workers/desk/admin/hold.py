@@ -68,8 +68,8 @@ class HoldAct(_OnHolds):
     name, address = "hold", "hold/"
     button = lazy("Hold it")
     sentence = lazy(
-        "Nothing of it is begun until the hold is lifted. What is in flight goes on to its end, "
-        "and submissions are accepted all the same."
+        "Nothing of it starts until the hold is lifted. Calls in flight run to their end, and"
+        " submissions are still accepted."
     )
     form = HoldForm
 

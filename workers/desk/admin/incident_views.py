@@ -141,7 +141,7 @@ ACTS: tuple[Act, ...] = (
         "assign",
         "workers.assign_incident",
         lazy("Assign"),
-        lazy("Says whose the incident is. It stays as it is otherwise."),
+        lazy("Sets whose the incident is, and nothing else."),
         _assign,
         lazy("Assigned."),
         AssignForm,
@@ -160,9 +160,9 @@ ACTS: tuple[Act, ...] = (
         "workers.resolve_incident",
         lazy("Resolve by hand"),
         lazy(
-            "An incident is resolved by itself once its cause is gone. Resolved by hand, its"
-            " alerts are acknowledged, whatever their cause does; it is open again as soon as one"
-            " of them is raised again."
+            "An incident resolves by itself once its cause has ended. Resolving it by hand"
+            " acknowledges its alerts, whatever their cause does; it reopens as soon as one of"
+            " them is raised again."
         ),
         _resolve,
         lazy("Resolved."),
@@ -172,7 +172,7 @@ ACTS: tuple[Act, ...] = (
         "note",
         "workers.note_incident",
         lazy("Write a note"),
-        lazy("Kept with the incident and your name, for whoever looks next."),
+        lazy("Kept with the incident and your name, for the next person."),
         _note,
         lazy("Noted."),
         NoteForm,

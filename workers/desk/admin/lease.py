@@ -55,7 +55,7 @@ class LeaseAdmin(ReadOnlyAdmin, LiveListAdmin):
     ordering = ("name",)
 
     performed = column(lazy("last performed"), _performed, "performed_at")
-    holder_now = column(lazy("held by"), lambda row: row.holder or _("nobody just now"))
+    holder_now = column(lazy("held by"), lambda row: row.holder or _("nobody now"))
     expires = column(
         lazy("lease ends"),
         lambda row: badges.countdown(row.expires_at, row.now, _("in %s"), _("%s ago")),

@@ -26,7 +26,7 @@ class PersonForm(ReasonForm):
     email = forms.EmailField(
         label=lazy("Mail address"),
         widget=forms.EmailInput(attrs={"size": 40}),
-        help_text=lazy("The inputs of all processes are read for it, which takes a while."),
+        help_text=lazy("This reads the inputs of all processes, which takes a while."),
     )
     field_order = ("email", "reason")
 

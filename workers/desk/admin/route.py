@@ -63,8 +63,8 @@ class RouteForm(forms.ModelForm):
         required=False,
         widget=forms.TextInput(attrs=WIDE),
         help_text=lazy(
-            "Mail addresses with commas between them, or the URL. Of a URL only the host is shown"
-            " again; left as it is, it stays what it was. For PagerDuty leave it empty."
+            "Mail addresses separated by commas, or the URL. Only the host of a URL is shown"
+            " again; leave it as it is to keep it. Leave empty for PagerDuty."
         ),
     )
     secret = forms.CharField(
@@ -73,9 +73,9 @@ class RouteForm(forms.ModelForm):
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "off", **WIDE}),
         help_text=lazy(
-            "What a webhook is signed with, or the integration key of PagerDuty. It is not shown"
-            " again. Left empty, it stays what it was, or a new webhook gets one. PagerDuty's is"
-            " sent along: it has to be entered again with another address."
+            "The secret that signs a webhook, or the integration key of PagerDuty. It is not"
+            " shown again. Leave empty to keep it; a new webhook gets one. PagerDuty's is sent"
+            " along: enter it again with another address."
         ),
     )
     kinds = forms.MultipleChoiceField(
@@ -100,14 +100,14 @@ class RouteForm(forms.ModelForm):
         label=lazy("Quiet to"),
         required=False,
         widget=forms.TimeInput(attrs=CLOCK, format="%H:%M"),
-        help_text=lazy("In the time zone below. What is still open then is told afterwards."),
+        help_text=lazy("In the time zone below. Incidents still open at the end are sent then."),
     )
     language = forms.ChoiceField(label=lazy("Language"), required=False)
     muted_until = forms.DateTimeField(
         label=lazy("Muted until"),
         required=False,
         widget=forms.DateTimeInput(attrs=CALENDAR, format="%Y-%m-%dT%H:%M"),
-        help_text=lazy("In the time zone of this page. Until then it is told of nothing."),
+        help_text=lazy("In the time zone of this page. Nothing is sent until then."),
     )
     #: A secret that was generated, to be shown once.
     new_secret = ""

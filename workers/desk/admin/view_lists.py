@@ -234,7 +234,7 @@ def rows_of(request: HttpRequest, model_admin: admin.ModelAdmin, query: str) -> 
     if problem:
         raise ViewError(problem)
     request.GET = QueryDict(query)
-    wrong = _("The list does not understand these filters any more. Save the view again.")
+    wrong = _("The list no longer has these filters. Save the view again.")
     if not asks_what_can_be_asked(request):
         raise ViewError(wrong)
     try:

@@ -54,13 +54,13 @@ STEP_EVENTS: dict[str, Text] = {
     "answer_kept": _("An answer came early and is kept"),
     "late_success": _("A success came after it was undone"),
     "asked_again": _("It is asked to undo once more"),
-    "nobody_asked": _("Nobody was asked: the answer kept for it counts for nothing"),
+    "nobody_asked": _("Early answer dropped: the step ended before it asked"),
     "begins_again": _("Begins again, with a new idempotency key"),
     "restored": _("Its claim was void after the database was restored"),
-    "outcome_unknown": _("Nobody knows whether it happened, and it must not be repeated"),
-    "done_by_hand": _("It undoes what a person did: a person is to do that, too"),
-    "key_expired": _("Nobody knows whether it happened, and the service has forgotten its key"),
-    "condition_failed": _("Its condition could not be worked out"),
+    "outcome_unknown": _("Outcome unknown, and it must not be repeated"),
+    "done_by_hand": _("Done by hand, so it must be undone by hand"),
+    "key_expired": _("Outcome unknown, and the service has forgotten its key"),
+    "condition_failed": _("Its condition could not be evaluated"),
 }
 
 #: What happened to the process as a whole.
@@ -78,7 +78,7 @@ PROCESS_EVENTS: dict[str, Text] = {
     "undo_approved": _("A second person approved an act"),
     "undo_declined": _("The request for approval was declined"),
     "begins_again": _("Goes on, from the steps that begin again"),
-    "deadline_passed": _("The date by which it must have ended has passed"),
+    "deadline_passed": _("Its deadline has passed"),
     "restored": _("The database was restored: the outcome of what may have run is unknown"),
     "held": _("Held by an operator"),
     "lifted": _("A hold was lifted"),

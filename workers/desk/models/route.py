@@ -60,19 +60,19 @@ class Route(models.Model):
         _("repeat after seconds"),
         default=0,
         validators=[MaxValueValidator(7 * DAY_SECONDS)],
-        help_text=_("Until somebody takes the incident. 0: it is told once."),
+        help_text=_("Until somebody takes the incident. 0: sent once."),
     )
     digest_seconds = models.PositiveIntegerField(
         _("gather for seconds"),
         default=0,
         validators=[MaxValueValidator(7 * DAY_SECONDS)],
-        help_text=_("One message for everything, so often at most. 0: one for each incident."),
+        help_text=_("At most one digest in this many seconds. 0: one message per incident."),
     )
     hourly_limit = models.PositiveIntegerField(
         _("messages an hour"),
         default=20,
         validators=[MinValueValidator(1), MaxValueValidator(1000)],
-        help_text=_("Beyond it one message for everything leaves every ten minutes."),
+        help_text=_("Beyond it one digest leaves every ten minutes."),
     )
     is_active = models.BooleanField(_("active"), default=True)
     muted_until = models.DateTimeField(_("muted until"), null=True, blank=True)

@@ -74,7 +74,7 @@ class IncidentMessage:
 
 _HEADLINES: dict[str, Callable[[], str]] = {
     Event.OPENED: lambda: _("New incident: %(title)s"),
-    Event.REPEAT: lambda: _("Still open, and nobody has taken it: %(title)s"),
+    Event.REPEAT: lambda: _("Still open and not taken: %(title)s"),
     Event.ACKNOWLEDGED: lambda: _("Taken: %(title)s"),
     Event.RESOLVED: lambda: _("Resolved: %(title)s"),
 }

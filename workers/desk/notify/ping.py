@@ -7,6 +7,7 @@ database, the broker, Beat or the workers are down, nothing here can.
 import logging
 
 from workers.conf import sas
+from workers.desk.states import TELLING
 from workers.notify.senders import http_post
 from workers.notify.senders.delivery import Undelivered
 from workers.rules import lateness
@@ -39,7 +40,7 @@ class Ping:
             return 0
         if lateness.is_overdue(leases.seconds_since(leases.SWEEP), sas.sweep_seconds):
             return 0
-        if any(failure.name in leases.TELLING for failure in leases.failing(least=1)):
+        if any(failure.name in TELLING for failure in leases.failing(least=1)):
             return 0
         if not leases.is_due(PING, INTERVAL_SECONDS):
             return 0

@@ -12,6 +12,7 @@ from django.db import InterfaceError, OperationalError
 from workers.conf import sas
 from workers.desk import wake_ups
 from workers.desk.rules.job_verbs import QUIET_VERBS
+from workers.desk.states import JOBS
 from workers.desk.store import jobs
 from workers.desk.store.jobs import ChunkResult
 from workers.runtime.worker_identity import me
@@ -78,7 +79,7 @@ def run(now: datetime | None = None) -> None:
     no harm: each chunk locks its job.
     """
     holder = f"{me('jobs')}:{uuid4().hex[:8]}"
-    with leases.held(leases.JOBS, holder, sas.lease_seconds) as lease:
+    with leases.held(JOBS, holder, sas.lease_seconds) as lease:
         if not lease:
             return
         wait = _slice(lease, monotonic() + SLICE_SECONDS, now)

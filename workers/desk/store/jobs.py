@@ -20,7 +20,7 @@ from workers.desk.rules.job_verbs import (
     pauses,
     within_sample,
 )
-from workers.desk.states import ItemState, JobState
+from workers.desk.states import JOBS, ItemState, JobState
 from workers.exceptions import StateError
 from workers.rules.rate_limit import Bucket
 from workers.rules.refusals import refused
@@ -170,7 +170,7 @@ def needs_runner(seconds: float, now: datetime | None = None) -> bool:
     """Say whether a job runs and no job was worked for ``seconds``."""
     if not running():
         return False
-    since = leases.seconds_since(leases.JOBS, now)
+    since = leases.seconds_since(JOBS, now)
     return since is None or not 0 <= since < seconds
 
 

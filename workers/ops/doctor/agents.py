@@ -47,7 +47,7 @@ def may_be_claimed() -> Iterable[Finding]:
                     began_at=f"{hold.began_at:%Y-%m-%d %H:%M}",
                 ),
                 _(
-                    "Nothing of it is claimed. The reason given: %(reason)s",
+                    "Nothing is claimed for it. Reason given: %(reason)s",
                     reason=UNKNOWN.text(hold.reason),
                 ),
                 _("`manage.py sas flow lift %(what)s --reason TEXT` when it may go on.", what=what),
@@ -65,10 +65,7 @@ def _stop_finding(flow: Flow) -> Finding:
     if flow.forced == "closed":
         return warning(
             _("the breaker of %(agent)s is forced closed", agent=flow.agent),
-            _(
-                "A service that is away is called for all that, and every call waits for its "
-                "timeout."
-            ),
+            _("Calls still go to the unavailable service, and each waits for its timeout."),
             _("`manage.py sas flow set %(agent)s --breaker auto --reason TEXT`.", agent=flow.agent),
         )
     if flow.forced == "open":
@@ -99,7 +96,7 @@ def _stop_finding(flow: Flow) -> Finding:
             minutes=minutes,
         ),
         _("Its service does not answer. Steps wait, and none fails."),
-        _("Look after the service; its first answer closes the breaker."),
+        _("Restore the service; its first answer closes the breaker."),
     )
 
 
@@ -123,8 +120,9 @@ def end_before_a_stopped_worker() -> Iterable[Finding]:
                 names=say_names(cut_off),
             ),
             _(
-                "After SAS_SHUTDOWN_SECONDS (%(shutdown_seconds)g) one is cut off, and nobody "
-                "knows what it did: an operator decides, or it is skipped. Others are released.",
+                "A call still running after SAS_SHUTDOWN_SECONDS (%(shutdown_seconds)g) is cut"
+                " off with an unknown outcome: an operator decides, or it is skipped. Other"
+                " calls are released.",
                 shutdown_seconds=sas.shutdown_seconds,
             ),
             _(

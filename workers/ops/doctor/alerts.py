@@ -29,10 +29,10 @@ def are_acknowledged() -> Iterable[Finding]:
                 code=code,
                 first=f"{first:%Y-%m-%d %H:%M}",
             ),
-            _("Each waits for somebody to look at it."),
+            _("Each needs an operator's attention."),
             _(
-                "Do what its incident says; it closes by itself once its cause has ended, if"
-                ' "Alerts" in the documentation does not say otherwise.'
+                "Follow the remedy of its incident. It closes by itself once its cause has"
+                ' ended, unless "Alerts" in the documentation says otherwise.'
             ),
         )
         for code, count, first in rows

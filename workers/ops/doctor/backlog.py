@@ -46,9 +46,8 @@ def pending_steps_are_claimed() -> Iterable[Finding]:
                     "scheduler."
                 ),
                 _(
-                    "See what this says of agents, duties and queues; then its window and "
-                    "the number "
-                    "of its workers."
+                    "Check what the doctor says of agents, duties and queues, then its window"
+                    " and the number of its workers."
                 ),
             )
     total = sum(count for _, count, _ in waiting)
@@ -83,7 +82,7 @@ def started_steps_end() -> Iterable[Finding]:
                 count,
                 s=_age(oldest, dialect.read_clock()),
             ),
-            _("No Supervisor takes them back: their orders stand still."),
+            _("No Supervisor resets them: their orders stand still."),
             _("Start Celery Beat and a worker with -Q sas.supervisor."),
         )
 
@@ -99,8 +98,8 @@ def filed_replies_are_settled() -> Iterable[Finding]:
     )[0][0]
     if count:
         yield error(
-            ngettext("%(n)d reply lies on its row", "%(n)d replies lie on their rows", count),
-            _("The calls were made; their orders do not go on."),
+            ngettext("%(n)d reply is not settled", "%(n)d replies are not settled", count),
+            _("The calls were made, but their orders do not continue."),
             _("Start a worker with -Q sas.scheduler."),
         )
 
@@ -120,7 +119,7 @@ def processes_by_state() -> Iterable[Finding]:
         yield warning(
             ngettext("%(n)d process is in error", "%(n)d processes are in error", errors),
             _("Each waits for an operator."),
-            _("Look at the incidents in the admin, or ask `manage.py sas incidents`."),
+            _("See the incidents in the admin, or run `manage.py sas incidents`."),
         )
     others = ", ".join(f"{count} {state}" for state, count in by_state.items() if state != "error")
     yield ok(_("processes under way: %(states)s", states=others or _("none")))
@@ -132,7 +131,7 @@ def processes_by_state() -> Iterable[Finding]:
         yield info(
             ngettext("%(n)d process is paused", "%(n)d processes are paused", paused),
             _("No step of a paused process is claimed."),
-            _("`manage.py sas process resume`, once nothing speaks against it."),
+            _("Run `manage.py sas process resume` when it is safe to continue."),
         )
 
 
@@ -155,21 +154,21 @@ def are_told() -> Iterable[Finding]:
                 "%(n)d reply queues and webhooks were given up",
                 given_up,
             ),
-            _("Their owners do not know how their orders stand; the orders are not touched by it."),
-            _("`manage.py sas sinks list`, have them fixed, then `manage.py sas sinks retry`."),
+            _("Their owners get no status of their orders; the orders are not affected."),
+            _("Run `manage.py sas sinks list`, have them fixed, run `manage.py sas sinks retry`."),
         )
     if due:
         yield warning(
             ngettext(
-                "%(n)d reply queue or webhook is due and nobody sends to it",
-                "%(n)d reply queues and webhooks are due and nobody sends to them",
+                "%(n)d reply queue or webhook is due, and no worker sends to it",
+                "%(n)d reply queues and webhooks are due, and no worker sends to them",
                 due,
             ),
-            _("Submitters hear late, or one owner's slow receivers are in the way."),
-            _("Start a worker with -Q sas.reports, or one more of them."),
+            _("Status messages are late, perhaps because of one owner's slow endpoints."),
+            _("Start a worker with -Q sas.reports, or an additional one."),
         )
     if not given_up and not due:
-        yield ok(_("every submitter has been told, or will be within the minute"))
+        yield ok(_("every submitter has been notified, or will be within a minute"))
 
 
 def _age(since: object, now: datetime) -> float:

@@ -43,7 +43,7 @@ def answers() -> Iterable[Finding]:
         yield error(
             _("the broker %(url)s does not answer: %(failure)s", url=url, failure=str(failure)),
             _("Nothing is sent: orders are accepted and wait, and nothing fails."),
-            _("Look at BROKER_URL, at the server, and at the way to it."),
+            _("Check BROKER_URL, the server, and the network between."),
         )
         return
     yield from findings or [ok(_("the broker answers: %(url)s", url=url))]
@@ -72,7 +72,7 @@ def _server_findings(connection: Any) -> Iterable[Finding]:
     if facts.get("product") == "RabbitMQ" and _numbers(version) < OLDEST_RABBITMQ:
         yield warning(
             _("RabbitMQ is %(version)s", version=version),
-            _("The tests run on 3.10; what older ones do is not known."),
+            _("It is tested with 3.10; older versions are untested."),
             _("Upgrade the server."),
         )
 
@@ -92,9 +92,12 @@ def is_ours_alone(connection: Any) -> Iterable[Finding]:
         if getattr(failure, "reply_code", None) != NOT_ALLOWED:
             raise
         yield info(
-            _("this login may not read the queue %(queue)s, so no neighbour is known", queue=QUEUE),
-            _("It may still do all that its role needs."),
-            _('Ask with the workers\' login: see "Limit what processes may do".'),
+            _(
+                "this login may not read the queue %(queue)s, so neighbours are unknown",
+                queue=QUEUE,
+            ),
+            _("It may still have all the rights its role needs."),
+            _('Use the workers\' login: see "Limit what processes may do".'),
         )
         return
     for card in others:
@@ -107,8 +110,8 @@ def is_ours_alone(connection: Any) -> Iterable[Finding]:
                 host=card.host or "this machine",
             ),
             _(
-                "Its messages come here, and ours go there. Each is put back for its owner, which"
-                " costs seconds."
+                "Messages of each reach the other. Each is put back for its owner, which costs"
+                " seconds."
             ),
             _(
                 "Give one of the two a virtual host of its own (with Redis a database number) in"
@@ -116,7 +119,7 @@ def is_ours_alone(connection: Any) -> Iterable[Finding]:
             ),
         )
     if not others:
-        yield ok(_("no other installation has left its card at the broker"))
+        yield ok(_("no other installation has announced itself at the broker"))
 
 
 @probe("broker", needs=Need.NOTHING, applies=lambda: broker_is(AMQP))
@@ -150,10 +153,10 @@ def _echo(connection: Any) -> Finding:
     if message is None:
         return error(
             _("a message the broker confirmed is not in its queue"),
-            _("What it confirms is lost."),
+            _("Messages it confirms are lost."),
             _(
-                "Look at the server's policies: a max-length or a message-ttl on sas.* drops "
-                "messages."
+                "Check the server's policies: a max-length or a message-ttl on sas.* drops"
+                " messages."
             ),
         )
     return ok(_("the broker takes, confirms and delivers a message"))
@@ -164,8 +167,8 @@ def _alarm(reason: str) -> Finding:
         _("the broker is in alarm and takes no message: %(reason)s", reason=reason),
         _("Nothing is sent: orders are accepted and wait, and nothing fails."),
         _(
-            "Give it memory or room on its disk (`rabbitmqctl status` names the alarm); it goes on"
-            " by itself then."
+            "Free memory or disk space (`rabbitmqctl status` names the alarm); it then"
+            " continues by itself."
         ),
     )
 
@@ -174,19 +177,19 @@ def _refusal(failure: Exception) -> Finding:
     text = in_a_line(failure, 200)
     if getattr(failure, "reply_code", None) == NOT_ALLOWED:
         return info(
-            _("this login may not make a queue sas.doctor.*, so no message was tried"),
-            _("It may still do all that its role needs."),
+            _("this login may not create a queue sas.doctor.*, so no test message was sent"),
+            _("It may still have all the rights its role needs."),
             _(
-                "Ask with the workers' login: see "
-                '"Limit what processes may do" in the documentation.'
+                'Run this with the workers\' login: see "Limit what processes may do" in the'
+                " documentation."
             ),
         )
     return error(
         _("the broker took no message: %(said)s", said=text),
         _("Nothing is sent: orders are accepted and wait, and nothing fails."),
         _(
-            "Look for a memory or disk alarm (`rabbitmqctl status`), and at the login's "
-            "permissions."
+            "Check for a memory or disk alarm (`rabbitmqctl status`), and check the login's"
+            " permissions."
         ),
     )
 
@@ -204,7 +207,7 @@ def redis_takes_writes(connection: Any) -> Iterable[Finding]:
         yield error(
             _("the broker takes no message: %(said)s", said=in_a_line(failure, 200)),
             _("Nothing is sent: orders are accepted and wait, and nothing fails."),
-            _("Point BROKER_URL to the primary; if it does, look at the server's memory and disk."),
+            _("Point BROKER_URL to the primary; if it does, check the server's memory and disk."),
         )
         return
     yield ok(_("the broker takes writes"))
@@ -234,12 +237,12 @@ def redis_keeps_messages(connection: Any) -> Iterable[Finding]:
     if strange:
         yield warning(
             _(
-                "the database of the broker holds keys of somebody else, %(key)r for one",
+                "the broker's database holds keys of another application, such as %(key)r",
                 key=strange[0][:60],
             ),
             _(
-                "Whoever flushes it loses our messages, and the shortest visibility timeout counts "
-                "for all."
+                "Flushing it deletes our messages, and the shortest visibility timeout applies"
+                " to all."
             ),
             _("Give the broker a database number of its own: redis://host:6379/N."),
         )
@@ -250,15 +253,15 @@ def _redis_findings(facts: dict[str, Any]) -> Iterable[Finding]:
     if policy != "noeviction":
         yield error(
             _("Redis evicts by %(policy)s when its memory is full", policy=policy),
-            _("It would throw away messages, and the bindings of the queues."),
+            _("It would evict messages, and the bindings of the queues."),
             _("Set maxmemory-policy noeviction."),
         )
     if not facts.get("aof_enabled"):
         yield warning(
             _("Redis writes no append-only file"),
             _(
-                "What it held is gone when it restarts: the next look replaces wake-ups, but "
-                "nothing replaces orders that wait in a queue."
+                "A restart loses what it held: the next poll replaces wake-ups, but nothing"
+                " replaces orders waiting in a queue."
             ),
             _("Set appendonly yes."),
         )

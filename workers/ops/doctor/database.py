@@ -35,22 +35,22 @@ _UNTOUCHED = "_pg3_"
 CROWDED = 0.8
 #: Connections beside the agents': schedulers, web threads, consumer, Beat, timers, people.
 OTHER_CONNECTIONS = 20
-NO_ORDERS = _("Orders can be neither taken nor carried on.")
+NO_ORDERS = _("Orders can be neither accepted nor continued.")
 READ_ONLY = error(
     _("the database is read-only"),
     NO_ORDERS,
     _("Point DATABASE_URL to the primary; if it does, reset default_transaction_read_only there."),
 )
 _DURABLE = {
-    "fsync": ("on", _("what was committed may be gone after a crash of the machine")),
-    "full_page_writes": ("on", _("a page half written when the power fails is lost")),
+    "fsync": ("on", _("commits may be lost when the machine crashes")),
+    "full_page_writes": ("on", _("a page half written in a power failure is lost")),
 }
 #: Limit in milliseconds, and what hangs without it.
 _LIMITS = {
-    "statement_timeout": (15000, _("a statement that hangs holds its worker and its locks")),
+    "statement_timeout": (15000, _("a hanging statement keeps its worker and its locks")),
     "lock_timeout": (
         5000,
-        _("whoever waits for a row that a frozen process holds waits with it"),
+        _("sessions waiting for a row locked by a frozen process hang"),
     ),
     "idle_in_transaction_session_timeout": (
         30000,
@@ -75,7 +75,7 @@ def answers() -> Iterable[Finding]:
         yield warning(
             _("the database took %(seconds).2f s to answer", seconds=seconds),
             _("Each step costs a few statements, and each of them takes at least that long."),
-            _("Look at the load of the server and at the network between."),
+            _("Check the server's load and the network between."),
         )
 
 
@@ -99,8 +99,8 @@ def _unusable(failure: Exception) -> Finding:
             _("the database cannot be used: %(failure)s", failure=text),
             NO_ORDERS,
             _(
-                "Correct DATABASE_URL; or create what it names, and let this user read and write"
-                " there."
+                "Correct DATABASE_URL; or create what it names, and grant this user read and"
+                " write access."
             ),
         )
     if db_connections.is_read_only(failure):
@@ -108,7 +108,7 @@ def _unusable(failure: Exception) -> Finding:
     return error(
         _("the database does not answer: %(failure)s", failure=text),
         NO_ORDERS,
-        _("Look at DATABASE_URL, at the server, and at the way to it."),
+        _("Check DATABASE_URL, the server, and the network between."),
     )
 
 
@@ -133,7 +133,7 @@ def holds_every_name() -> Iterable[Finding]:
     if (encoding := _setting("server_encoding")) != UTF8:
         yield error(
             _("the database's encoding is %(encoding)s", encoding=encoding),
-            _("The first name with a character it cannot store is a server error."),
+            _("The first name with a character it cannot store causes a server error."),
             _(
                 "Recreate it with `createdb -E %(encoding)s -T template0`, and copy the data.",
                 encoding=UTF8,
@@ -174,14 +174,11 @@ def keeps_what_it_confirms() -> Iterable[Finding]:
         bad.append(
             error(
                 _("synchronous_commit is off"),
-                _(
-                    "Orders that were accepted in the last moments before a crash are gone, and "
-                    "effects of theirs stay."
-                ),
+                _("A crash loses the orders accepted just before it, while their effects remain."),
                 _("Set synchronous_commit = on, at least for this user."),
             )
         )
-    yield from bad or [ok(_("what is committed survives a crash of the machine"))]
+    yield from bad or [ok(_("commits survive a crash of the machine"))]
 
 
 @probe("database", needs=Need.DATABASE, applies=dialect.is_postgres)
@@ -192,8 +189,8 @@ def a_failover_loses_nothing() -> Iterable[Finding]:
         yield warning(
             _("no standby confirms commits: synchronous_standby_names is empty"),
             _(
-                "A standby that lags when it is promoted lacks orders that were accepted and calls"
-                " that were made. Nothing is claimed after a failover until somebody has looked."
+                "A standby promoted while it lags lacks accepted orders and records of calls."
+                " After a failover nothing is claimed until an operator has checked."
             ),
             _(
                 "Set synchronous_standby_names, such as 'ANY 1 (*)' with two standbys; or see"
@@ -256,7 +253,7 @@ def has_room_for_connections() -> Iterable[Finding]:
     processes = live_workers.processes()
     needed = processes + OTHER_CONNECTIONS
     why = _("A process that gets no connection does nothing, and its messages wait.")
-    remedy = _("Raise max_connections, put PgBouncer between, or run fewer processes.")
+    remedy = _("Raise max_connections, add PgBouncer, or run fewer processes.")
     if used >= CROWDED * most:
         yield warning(
             _("%(used)s of %(most)s connections are in use", used=used, most=most), why, remedy
@@ -288,12 +285,12 @@ def keeps_plans_that_stay() -> Iterable[Finding]:
         yield ok(_("connections lead to the server itself"))
     elif sas.kept_plans and any(name.startswith(_UNTOUCHED) for name in names):
         yield warning(
-            _("a pooler stands before the database, and knows no prepared statements"),
-            _("Where it gives a connection for one transaction only, few orders get through."),
+            _("a pooler stands before the database and does not support prepared statements"),
+            _("If it assigns connections per transaction, few orders get through."),
             _("Set SAS_KEPT_PLANS=0, or the pooler's max_prepared_statements (PgBouncer 1.22)."),
         )
     else:
-        yield ok(_("a pooler stands before the database, and drops no plan"))
+        yield ok(_("a pooler stands before the database and keeps prepared statements"))
 
 
 @probe("database", needs=Need.DATABASE)
@@ -328,22 +325,22 @@ def sqlite_is_set_up() -> Iterable[Finding]:
     if mode not in ("wal", "memory"):
         yield warning(
             _("SQLite's journal mode is %(mode)s", mode=mode),
-            _("Readers hold up writers."),
+            _("Readers block writers."),
             _('Set OPTIONS["init_command"] to "PRAGMA journal_mode=WAL;", on a local disk.'),
         )
     waits = int(dialect.fetch("PRAGMA busy_timeout")[0][0])
     if waits < 5000:
         yield warning(
             _("SQLite waits %(seconds)g s for its lock", seconds=waits / 1000),
-            _('Under load writers give up with "database is locked".'),
+            _('Under load writers fail with "database is locked".'),
             _('Set OPTIONS["timeout"] to 20.'),
         )
     if not settings.DEBUG:
         yield warning(
             _("the database is SQLite, and DEBUG is off"),
             _(
-                "It is one file on one machine with one writer at a time, and the last commits "
-                "before a power cut may be taken back."
+                "It is one file on one machine with one writer at a time, and a power failure"
+                " may lose the last commits."
             ),
             _("Use PostgreSQL in production."),
         )
@@ -361,7 +358,7 @@ def migrations_are_applied() -> Iterable[Finding]:
                 len(names),
                 names=say_names(names),
             ),
-            _("The code reads and writes columns that are not there."),
+            _("The code uses columns that do not exist yet."),
             _("Run `manage.py migrate` before you start it."),
             check="workers.E020",
         )
@@ -378,11 +375,11 @@ def migrations_are_applied() -> Iterable[Finding]:
     if newer:
         yield info(
             _(
-                "the database knows migrations that this code has not: %(names)s",
+                "the database has migrations this code lacks: %(names)s",
                 names=say_names(newer),
             ),
             _("It is newer than this code, as during a deployment."),
-            _("Nothing, once every process runs the newer code."),
+            _("No action needed once every process runs the newer code."),
         )
 
 

@@ -17,7 +17,7 @@ DAY_SECONDS = 86_400
 _NAMES = {
     beat_schedule.SWEEP_NAME: _("Expired steps stay where they are until a worker notices."),
     beat_schedule.POLL_NAME: _("Steps whose message was lost wait until a worker notices."),
-    beat_schedule.PRUNE_NAME: _("The tables grow for ever."),
+    beat_schedule.PRUNE_NAME: _("The tables grow without limit."),
 }
 
 
@@ -40,12 +40,12 @@ def are_scheduled() -> Iterable[Finding]:
         elif not enabled[name]:
             bad.append(
                 warning(
-                    _("the periodic task %(name)r is switched off", name=name),
+                    _("the periodic task %(name)r is disabled", name=name),
                     why,
                     _("Enable it in the admin, under Periodic tasks."),
                 )
             )
-    yield from bad or [ok(_("the periodic tasks are there and switched on"))]
+    yield from bad or [ok(_("the periodic tasks exist and are enabled"))]
 
 
 @probe("duties")
@@ -73,7 +73,10 @@ def sweep_and_poll_are_performed() -> Iterable[Finding]:
         since = never if seconds is None else _("is %(seconds).0f s ago", seconds=seconds)
         yield error(
             _("the last %(name)s %(since)s", name=name, since=since),
-            _("Nothing heals meanwhile: no expired step is tried again, no lost message replaced."),
+            _(
+                "Nothing recovers meanwhile: expired steps are not retried, and lost messages"
+                " are not replaced."
+            ),
             _("Start Celery Beat and a worker with -Q sas.scheduler,sas.supervisor,sas.reports."),
         )
 
@@ -91,10 +94,10 @@ def none_raises() -> Iterable[Finding]:
                 name=failure.name,
                 error=unended(failure.error),
             ),
-            _("What it is for is not done meanwhile. Beat and the workers are up."),
+            _("Its work is not done meanwhile. Beat and the workers are running."),
             _(
-                "Fix what the exception names, such as a right that the login lacks, or report"
-                " it as a fault; the workers' log has the traceback."
+                "Fix what the exception names, such as a missing database privilege, or report"
+                " it as a bug; the workers' log has the traceback."
             ),
         )
 
@@ -107,8 +110,8 @@ def _ahead(what: str, seconds: float) -> Finding:
             seconds=seconds,
         ),
         _(
-            "Workers do not wait for that date, but deadlines and backoffs that were written "
-            "before end that much later."
+            "Workers do not wait for that date, but deadlines and backoffs set earlier end"
+            " later by that much."
         ),
         _(
             "Run a time service (NTP) on the database's host; retry what should not wait: "
@@ -145,11 +148,10 @@ def beat_does_not_wait_for_its_clock() -> Iterable[Finding]:
                 seconds=seconds,
             ),
             _(
-                "Its machine's clock was set back, and it asks for nothing until it is there "
-                "again; "
-                "workers ask for sweep and poll themselves."
+                "Its machine's clock was set back, and it triggers nothing until that time;"
+                " workers trigger sweep and poll themselves."
             ),
-            _("Restart Celery Beat: as it starts it drops such dates."),
+            _("Restart Celery Beat: at start it drops such dates."),
         )
 
 
@@ -162,7 +164,7 @@ def pruning_is_performed() -> Iterable[Finding]:
             _("nothing has been pruned yet"),
             _("A new installation has nothing to prune yet."),
             _(
-                "Nothing; Celery Beat asks for it every %(seconds)s s.",
+                "No action needed: Celery Beat triggers it every %(seconds)s s.",
                 seconds=beat_schedule.PRUNE_SECONDS,
             ),
         )

@@ -34,7 +34,7 @@ def disks_have_room() -> Iterable[Finding]:
             yield error(
                 _("the run folder %(folder)s cannot be written to", folder=folder),
                 _("The embedded database, message files and mails are kept there."),
-                _("Make it, let this user write to it, or give SAS_RUN_DIR another one."),
+                _("Create it, make it writable for this user, or point SAS_RUN_DIR elsewhere."),
             )
     for path in _one_per_disk(folders):
         free = shutil.disk_usage(path).free
@@ -83,8 +83,8 @@ def sqlite_is_on_a_local_disk() -> Iterable[Finding]:
     kind = file_system(Path(str(connection.settings_dict["NAME"])))
     if kind.startswith(NETWORK):
         yield error(
-            _("SQLite's file lies on %(kind)s", kind=kind),
-            _("Its locks do not hold there: two processes may write at once and destroy it."),
+            _("SQLite's file is on %(kind)s", kind=kind),
+            _("File locks are unreliable there: two processes may write at once and corrupt it."),
             _("Put it on a local disk, or use PostgreSQL."),
         )
 

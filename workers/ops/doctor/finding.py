@@ -8,7 +8,7 @@ from workers.definitions.sentences import in_words, kept
 from workers.definitions.sentences import say as _
 
 #: Why what a system check says matters.
-REFUSED = _("What the system checks refuse does not work, or not for long.")
+REFUSED = _("What the system checks refuse fails, now or later.")
 
 
 class Level(StrEnum):

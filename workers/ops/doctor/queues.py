@@ -21,9 +21,9 @@ from workers.wire.dispatch import (
 
 MANY_MESSAGES = 10_000
 _WITHOUT = {
-    SCHEDULER_QUEUE: _("Nothing is claimed and nothing carried on."),
+    SCHEDULER_QUEUE: _("Nothing is claimed, and no order continues."),
     SUPERVISOR_QUEUE: _("No expired step is tried again."),
-    REPORTS_QUEUE: _("No submitter is told."),
+    REPORTS_QUEUE: _("No submitter is notified."),
     DEFAULT_QUEUE: _("No service is called."),
 }
 
@@ -50,8 +50,11 @@ def are_read(connection: Any) -> Iterable[Finding]:
     if all(finding.level is Level.INFO for finding in findings):
         has_readers = all(state.readers is not None for state in existing.values())
         read, unknown = (
-            _("%(n)d queues are there and read", n=len(existing)),
-            _("%(n)d queues can be read; this broker does not say by whom", n=len(existing)),
+            _("%(n)d queues have consumers", n=len(existing)),
+            _(
+                "%(n)d queues can be read; this broker does not name their consumers",
+                n=len(existing),
+            ),
         )
         yield ok(read if has_readers else unknown)
     waiting = ", ".join(f"{name} {state.messages}" for name, state in existing.items())
@@ -67,15 +70,15 @@ def _judge(name: str, state: State | None) -> Finding | None:
         return (info if own else error)(_("there is no queue %(name)s", name=name), why, remedy)
     if state.readers == 0 and own and state.messages:
         # An application may do without it, but the senders of these wait for an answer.
-        what = _("nobody reads the queue %(name)s, in which messages wait", name=name)
+        what = _("the queue %(name)s has waiting messages and no consumer", name=name)
         return error(what, why, remedy)
     if state.readers == 0:
         level = warning if own else error
-        return level(_("nobody reads the queue %(name)s", name=name), why, remedy)
+        return level(_("the queue %(name)s has no consumer", name=name), why, remedy)
     if state.messages > MANY_MESSAGES:
         return warning(
             _("%(messages)s messages wait in %(name)s", messages=state.messages, name=name),
-            _("Whoever reads it does not keep up."),
+            _("Its consumers cannot keep up."),
             own.fall_behind if own else _("Run more workers with -Q %(name)s.", name=name),
         )
     return None

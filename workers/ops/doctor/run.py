@@ -46,11 +46,8 @@ def examine(probes: Iterable[Probe], *, seconds: float = PROBE_SECONDS) -> Itera
             findings = [
                 error(
                     _("the probe %(name)s %(problem)s", name=probe.name, problem=problem),
-                    _("What it looks at is unknown."),
-                    _(
-                        "Look at it by hand; if it is in order, report this as a fault of the"
-                        " doctor."
-                    ),
+                    _("What it checks is unknown."),
+                    _("Check it by hand; if it is in order, report this as a bug of the doctor."),
                 )
             ]
         for finding in findings:
@@ -66,8 +63,8 @@ def examine(probes: Iterable[Probe], *, seconds: float = PROBE_SECONDS) -> Itera
                     count,
                     lack=lack,
                 ),
-                _("What they look at is unknown."),
-                _("Fix that, and ask again."),
+                _("What they check is unknown."),
+                _("Fix that, and run the doctor again."),
             ),
         )
 
@@ -108,7 +105,10 @@ def _storable(finding: Finding) -> Finding:
         return error(
             _("a finding cannot be shown: %(failure)s", failure=in_a_line(failure, 300)),
             _("What it says is unknown."),
-            _("Have the probe return Finding values with texts. Report this as a fault of it."),
+            _(
+                "Have the probe return Finding values with texts. Report this as a bug of the"
+                " probe."
+            ),
         )
 
 
@@ -158,17 +158,20 @@ def _timeout_result(seconds: float, crowd: float) -> tuple[list[Finding], str]:
             seconds=seconds,
             n=round(crowd),
         ),
-        _("What this probe looks at is unknown."),
-        _("Ask again when the machine is less busy: `manage.py sas doctor`."),
+        _("What this probe checks is unknown."),
+        _("Run `manage.py sas doctor` again when the machine is less busy."),
     )
     return [slow], ""
 
 
 def _missing_permission(failure: BaseException) -> Finding:
     return info(
-        _("this login may not look: %(failure)s", failure=first_line(failure)),
-        _("It may still do all that its role needs."),
-        _('Ask with a login that may: see "Limit what processes may do" in the documentation.'),
+        _("this login lacks the rights to check: %(failure)s", failure=first_line(failure)),
+        _("It may still have all the rights its role needs."),
+        _(
+            'Run this with a login that has them: see "Limit what processes may do" in the'
+            " documentation."
+        ),
     )
 
 

@@ -25,8 +25,8 @@ def system_checks() -> Iterable[Finding]:
         yield info(
             _("DEBUG is on"),
             _(
-                "Pages of errors show settings and code to whoever sees them, and the checks for a "
-                "deployment are left out."
+                "Error pages show settings and code to anyone, and the deployment checks are"
+                " skipped."
             ),
             _("Switch DEBUG off for everything but development."),
         )

@@ -50,14 +50,14 @@ def sizes() -> Iterable[Finding]:
                     rows=rows,
                 ),
                 _("Every scan reads them too."),
-                _("See that autovacuum runs, and that no transaction stays open for hours."),
+                _("Check that autovacuum runs, and that no transaction stays open for hours."),
             )
 
 
 def _journal(rows: int) -> Iterable[Finding]:
     if rows > MANY_ROWS and sas.keep_journal_days >= FOR_GOOD_DAYS:
         yield warning(
-            _("the journal has about %(rows)s rows and is kept for good", rows=rows),
+            _("the journal has about %(rows)s rows and is never pruned", rows=rows),
             _("It grows by some twenty rows an order."),
             _(
                 "Set SAS_KEEP_JOURNAL_DAYS if nobody needs the oldest: see "
@@ -77,7 +77,7 @@ def nothing_holds_pruning_back() -> Iterable[Finding]:
                 "%(n)d old processes keep their journal",
                 count,
             ),
-            _("Each has an open alert, or somebody was not told of it."),
+            _("Each has an open alert, or a submitter that was not notified of it."),
             _("Acknowledge the alerts; `manage.py sas sinks list --state undeliverable`."),
         )
 
@@ -93,7 +93,10 @@ def sequences_are_ahead() -> Iterable[Finding]:
     if behind:
         yield error(
             _("sequences behind their tables: %(names)s", names=say_names(behind)),
-            _("New rows are refused until they have passed the highest: no order is taken."),
+            _(
+                "New rows are refused until the sequences pass the highest value: no order is"
+                " accepted."
+            ),
             _(
                 "Set each to its table's highest value with setval: see "
                 '"Restore a database" in the documentation.'

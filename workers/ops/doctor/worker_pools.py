@@ -22,14 +22,14 @@ def answer(connection: Any) -> Iterable[Finding]:
     """Ask the workers for their pools and queues, if remote control is on."""
     if not current_app.conf.worker_enable_remote_control:
         yield info(
-            _("workers are not asked: remote control is off"),
+            _("workers are not queried: remote control is off"),
             _(
-                "Remote control is off outside DEBUG, since whoever can write to the broker could "
-                "stop workers."
+                "Remote control is off outside DEBUG, since anyone who can write to the broker"
+                " could stop workers."
             ),
             _(
-                "See the queues above: each has its readers. CELERY_REMOTE_CONTROL=on has "
-                "them asked."
+                "See the queues above: each has its consumers. Set CELERY_REMOTE_CONTROL=on to"
+                " query the workers."
             ),
         )
         return
@@ -69,7 +69,7 @@ def _pool_findings(stats: dict[str, Any]) -> Iterable[Finding]:
                     name=name,
                     pool=pool.rpartition(":")[0] or pool or _("unknown"),
                 ),
-                _("Nothing there ends a call that runs past its deadline."),
+                _("Nothing there stops a call that runs past its deadline."),
                 _("Start it with the prefork pool: leave -P out."),
             )
 

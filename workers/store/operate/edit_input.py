@@ -77,7 +77,7 @@ def plan(locked: LockedProcess, changes: dict[str, Any]) -> Edit:
     )
     new_input, changed = changed_input(old_input, editable, changes)
     if not changed:
-        raise StateError("Nothing is different: every value is what it was.")
+        raise StateError("No changes.")
     return Edit(name, version, new_input, changed)
 
 

@@ -340,9 +340,9 @@ def _takes_two(stage: LockedProcess, moves: Collection[str]) -> str:
         two_persons.refuse_alone(stage, moves, PEOPLE, amounts)
     except StateError as refusal:
         worth = _("It is worth %(amount)s, more than %(limit)s.")
-        unknown = _("Nobody can say what it is worth.")
+        unknown = _("Its worth is unknown.")
         reason = worth % refusal.params if "amount" in refusal.params else unknown
-        asks = _("This asks for it: nothing changes before somebody else has approved that.")
+        asks = _("This requests it: nothing changes until another person has approved it.")
         return f"{reason} {asks}"
     return ""
 

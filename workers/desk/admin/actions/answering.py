@@ -98,7 +98,7 @@ class Answer(Verb):
         )
         sentence = text % {**labels_of(target.step.agent)._asdict(), **target.words}
         if Sink.objects.filter(process=target.process.pk).exists():
-            sentence += " " + _("Whoever submitted it is told.")
+            sentence += " " + _("Its submitter is notified.")
         if target.step.complete_by is not None:
             until = _("Not decided yet? Leave it as it is: it waits until %(at)s.")
             sentence += " " + until % {"at": moment(target.step.complete_by, target.now)}

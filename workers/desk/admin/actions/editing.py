@@ -66,7 +66,7 @@ class InputForm(VerbForm):
         except StateError as error:
             raise forms.ValidationError(str(error)) from error
         if not self.changed:
-            raise forms.ValidationError(lazy("Nothing is different: every value is what it was."))
+            raise forms.ValidationError(lazy("No changes."))
         changes = {path: after for path, (_before, after) in self.changed.items()}
         return {"reason": data["reason"], "sequence": data["sequence"], "changes": changes}
 
@@ -124,8 +124,7 @@ class EditInput(Verb):
 
     kept = ("changes",)
     sentence = lazy(
-        "Agents work from the new values from the next call on; calls already sent keep "
-        "what they were sent with."
+        "Agents get the new values from the next call on; calls already sent keep the old ones."
     )
     operate = staticmethod(operations.edit_input)
 
@@ -134,7 +133,7 @@ class EditInput(Verb):
             text = _("%(subject)s is %(state)s: no agent will read its input again.")
             raise StateError(text % target.words)
         if not target.process.editable:
-            text = _("The workflow of %(subject)s lets nothing of its input be changed.")
+            text = _("The workflow of %(subject)s does not allow changes to its input.")
             raise StateError(text % target.words)
 
     def moves(self, target: Target, stage: LockedProcess, result: Any) -> Collection[str]:

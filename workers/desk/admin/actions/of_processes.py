@@ -38,8 +38,7 @@ class Pause(Verb):
     address = "pause/"
     events: ClassVar = {"paused": lazy("Paused by an operator")}
     sentence = lazy(
-        "Nothing of %(subject)s is begun until somebody resumes it; a date by which it "
-        "must have ended still counts."
+        "Nothing of %(subject)s starts until somebody resumes it; its deadline still counts."
     )
     done = lazy("paused.")
     fact = "paused"
@@ -242,13 +241,13 @@ def sections_of_undo(stage: LockedProcess, plan: compensation.Plan) -> Iterable[
     )
     yield Section(_("Done by hand, so undone by hand: it stops there until then"), plan.by_hand)
     yield Section(
-        _("Nobody knows if it happened, and its service has forgotten the key: look there first"),
+        _("Its outcome is unknown, and its service has forgotten the key: check there first"),
         plan.forgotten,
     )
     paused = _("It is paused: nothing is undone until somebody resumes it.")
     yield Section(_("Mind"), (paused,) if stage.is_paused else ())
     yield Section(_("At work just now: runs to its end first"), tuple(at_work))
-    yield Section(_("Not done any more"), tuple(cancelled))
+    yield Section(_("Will not run"), tuple(cancelled))
     yield Section(_("May have had an effect, and nothing undoes it"), plan.lasting)
 
 

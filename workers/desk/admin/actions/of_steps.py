@@ -104,8 +104,8 @@ class Postpone(Verb):
     )
     events: ClassVar = {"postponed": lazy("Postponed")}
     sentence = lazy(
-        "%(step)s is not begun before the time you give. Its counts stay as they are, and a "
-        "date by which %(subject)s must have ended still counts."
+        "%(step)s will not start before the time you give. Its counts stay as they are, and the"
+        " deadline of %(subject)s still counts."
     )
     operate = staticmethod(operations.postpone)
 
@@ -171,7 +171,7 @@ class Retime(Verb):
         step = target.step
         assert step is not None
         if target.process.state in FINAL_PROCESS_STATES:
-            text = _("%(subject)s is %(state)s: no time runs any more.")
+            text = _("%(subject)s is %(state)s: no time limit is running.")
             raise StateError(text % target.words)
         # Any time other than the present one.
         other_seconds = step.timeout_seconds % operator_commands.LONGEST + 1
@@ -184,8 +184,8 @@ class Retime(Verb):
             text = _("%(step)s waits for an answer until %(at)s. Set how long from now on.")
             return text % {"step": step.name, "at": timestamps.full(step.complete_by)}
         text = _(
-            "%(step)s has %(seconds)d s for each attempt. A shorter time acts at once; a longer "
-            "one once the present attempt has ended, or at once where nobody has begun it."
+            "%(step)s has %(seconds)d s for each attempt. A shorter time applies at once; a"
+            " longer one after the present attempt, or at once if none has begun."
         )
         return text % {"step": step.name, "seconds": step.timeout_seconds}
 
@@ -278,11 +278,12 @@ class Complete(_Ending):
         step = target.step
         assert step is not None
         undone = _(
-            "Should it come to that, a person undoes it: no service can undo what was done by hand."
+            "If it has to be undone, a person must do that: no service can undo what was done"
+            " by hand."
         )
         has_undo = step.undo is not None and step.undo.get("agent") and step.effect != Effect.NONE
         yield Section(_("Afterwards"), (undone,) if has_undo else ())
-        doubt = _("An earlier attempt may have had its effect beside: look at the service first.")
+        doubt = _("An earlier attempt may have had its effect as well: check the service first.")
         yield Section(_("Mind"), (doubt,) if step.is_in_doubt else ())
 
 
@@ -309,7 +310,7 @@ class Skip(_Ending):
         after = [other.name for other in target.process.steps.all() if step.name in other.after]
         yield Section(_("Come next, without its result"), tuple(after))
         moves = _(
-            "What it moves, such as a payment or a parcel, is left out for good: who sees to it?"
+            "What it moves, such as a payment or a parcel, never happens: who takes care of it?"
         )
         doubt = _("An earlier attempt may have had its effect; it is kept.")
         has_undo = step.undo is not None and step.undo.get("agent")
@@ -374,8 +375,8 @@ class Redo(Verb):
 
     def sections(self, target: Target, stage: LockedProcess, result: Any) -> Iterable[Section]:
         yield _fault(_("It was skipped because"), target)
-        twice = _("Nobody knows whether it happened: it may happen twice.")
-        paused = _("It is paused: nothing is done before somebody resumes it.")
+        twice = _("Its outcome is unknown: it may happen twice.")
+        paused = _("It is paused: nothing starts until somebody resumes it.")
         yield _mind((twice, bool(result)), (paused, stage.is_paused))
 
 

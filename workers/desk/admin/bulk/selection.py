@@ -35,11 +35,11 @@ class JobForm(ReasonForm):
 
     seen = forms.CharField(widget=forms.HiddenInput)
     rate = forms.FloatField(
-        label=lazy("At most so many a second"),
+        label=lazy("At most this many a second"),
         required=False,
         min_value=0.01,
         max_value=10_000,
-        help_text=lazy("Empty: as fast as possible. You can pause and stop it all the same."),
+        help_text=lazy("Empty: as fast as possible. You can still pause and stop it."),
     )
 
     sample = forms.IntegerField(
@@ -48,7 +48,7 @@ class JobForm(ReasonForm):
         min_value=1,
         max_value=1000,
         help_text=lazy(
-            "That many are changed first; then the job waits for you. Empty: all of them."
+            "This many are changed first; then the job waits for you. Empty: all of them."
         ),
     )
 
@@ -137,8 +137,8 @@ class Selection:
                 lines.append(_("%(step)s %(why)s.") % {"step": name, "why": unended(why)})
         if self.paused and self.bulk.name != "resume":
             text = ngettext(
-                "%(n)d of them is paused: nothing of it begins until somebody resumes it.",
-                "%(n)d of them are paused: nothing of those begins until somebody resumes them.",
+                "%(n)d of them is paused: nothing of it starts until somebody resumes it.",
+                "%(n)d of them are paused: nothing of them starts until somebody resumes them.",
                 self.paused,
             )
             lines.append(text % {"n": self.paused})

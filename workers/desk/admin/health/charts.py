@@ -20,7 +20,7 @@ from workers.states import BreakerState
 
 RESULT_WORDS: dict[str, Text] = {
     "ok": lazy("done"),
-    "refused": lazy("refused for a reason of business"),
+    "refused": lazy("refused for a business reason"),
     "permanent": lazy("failed for good"),
     "transient": lazy("failed, tried again"),
     "unavailable": lazy("service not reached"),
