@@ -178,7 +178,7 @@ def test_the_doctor_names_it(used: Any, server: Server) -> None:
 
     server.be_read_only()
     used.close()
-    assert list(doctor.answers()) == [doctor.READ_ONLY]
+    assert [found.what for found in doctor.answers()] == [doctor.READ_ONLY.what]
 
 
 def test_readiness_on_sqlite_is_to_be_able_to_write(

@@ -1,11 +1,9 @@
 """Orders in flight that need a workflow version, step or agent that the code has lost."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from itertools import chain, repeat
+from collections.abc import Iterable
 from typing import Any
 
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from workers.definitions import registry
 from workers.definitions.sentences import say as _
@@ -34,54 +32,33 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Need:
-    """A definition that steps in flight need, and which steps those are."""
-
-    kind: str
-    name: str
-    version: _Version
-    steps: Q
-
-
-@dataclass(frozen=True, slots=True)
-class _Portion:
-    """Some processes of one workflow version that are not over, and their steps."""
-
-    version: _Version
-    steps: "QuerySet[Step]"
-
-
 def find_missing() -> list[Finding]:
     """Return one error for each workflow version, step and agent that is needed and missing."""
-    missing: dict[tuple[str, str], dict[_Version, Q]] = {}
-    for need in _needs():
-        wanted = missing.setdefault((need.kind, need.name), {})
-        wanted[need.version] = wanted.get(need.version, need.steps) | need.steps
-    return [_error(kind, name, _orders(wanted)) for (kind, name), wanted in sorted(missing.items())]
+    missing: dict[tuple[str, str], set[int]] = {}
+    for version, steps in _portions():
+        # Steps of one declaration are one row.
+        for row in steps.values(*_COLUMNS).distinct():
+            for thing, alike in _lacking(version, row):
+                missing.setdefault(thing, set()).update(
+                    steps.filter(**alike).values_list("process", flat=True)
+                )
+    return [_error(*thing, len(pks)) for thing, pks in sorted(missing.items())]
 
 
-def _needs() -> Iterable[_Need]:
-    """Yield what is needed and missing; steps of one declaration count as one row."""
-    workflows = {(workflow.name, workflow.version): workflow for workflow in registry.workflows()}
-    agents = {agent.name for agent in registry.agents()}
-    for version, values in chain.from_iterable(
-        zip(repeat(portion.version), portion.steps.values_list(*_COLUMNS).distinct())
-        for portion in _portions()
-    ):
-        row = dict(zip(_COLUMNS, values, strict=True))
-        same_step = Q(name=row["name"])
-        workflow = workflows.get(version)
-        label = f"{version[0]} version {version[1]}"
-        # The payload of an undo is that of the step it undoes.
-        spec_name = row["undone"] or row["name"]
-        if workflow is None:
-            yield _Need("workflow", label, version, Q())
-        elif spec_name not in workflow.by_name:
-            yield _Need("step", f"{spec_name} of workflow {label}", version, same_step)
-        for agent in _agents_of(row) - agents:
-            same_agent = Q(state=row["state"], agent=row["agent"])
-            yield _Need("agent", agent, version, same_step & same_agent)
+def _lacking(
+    version: _Version, row: dict[str, Any]
+) -> Iterable[tuple[tuple[str, str], dict[str, Any]]]:
+    """Yield kind and name of what a row needs and the code lacks, and which rows need it alike."""
+    label = f"{version[0]} version {version[1]}"
+    # The payload of an undo is that of the step it undoes.
+    spec_name = row["undone"] or row["name"]
+    if not registry.has_workflow(*version):
+        yield ("workflow", label), {}
+    elif spec_name not in registry.workflow(*version).by_name:
+        yield ("step", f"{spec_name} of workflow {label}"), {"name": row["name"]}
+    for agent in _agents_of(row):
+        if not registry.has_agent(agent):
+            yield ("agent", agent), {name: row[name] for name in ("name", "state", "agent")}
 
 
 def _agents_of(row: dict[str, Any]) -> set[str]:
@@ -95,8 +72,8 @@ def _agents_of(row: dict[str, Any]) -> set[str]:
     return {name for name in names if name}
 
 
-def _portions() -> Iterable[_Portion]:
-    """Yield all processes that are not over, some at a time.
+def _portions() -> Iterable[tuple[_Version, "QuerySet[Step]"]]:
+    """Yield the steps of all processes that are not over, of some of a version at a time.
 
     Their steps are read by their ids alone: joined with processes, PostgreSQL would read a whole
     table, of ended orders too, as soon as enough orders are open.
@@ -113,15 +90,7 @@ def _portions() -> Iterable[_Portion]:
             for workflow, version, last in rows:
                 ids.setdefault((workflow, version), []).append(last)
             for key, pks in ids.items():
-                yield _Portion(key, steps.filter(process__in=pks).annotate(undone=Subquery(undone)))
-
-
-def _orders(wanted: Mapping[_Version, Q]) -> int:
-    return sum(
-        portion.steps.filter(wanted[portion.version]).values("process").distinct().count()
-        for portion in _portions()
-        if portion.version in wanted
-    )
+                yield key, steps.filter(process__in=pks).annotate(undone=Subquery(undone))
 
 
 def _error(kind: str, name: str, orders: int) -> Finding:
