@@ -7,21 +7,25 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import override_settings
 from hypothesis import HealthCheck, settings
 from msgspec.structs import replace
 from playwright.sync_api import Browser
 
 from orders import later
+from orders.sandbox.server import Sandbox
 from tests import emptying
 from tests.browsing import launched
+from tests.concurrency.matrix.pausing import Session, two_sessions
 from tests.guard.write_guard import every_write_is_named
+from tests.services import own_rabbitmq_vhost
 from tests.toyflow import agents as toy
 from workers import Call, Deferred, submit
 from workers.models import Process
 from workers.store.claims import request_data
 from workers.store.claims.claim_steps import Claim
 from workers.supervisor import beat_schedule
-from workers.testing import Wire, wired
+from workers.testing import Clock, Wire, frozen_clock, wired
 
 # How busy the machine is says nothing of the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -129,3 +133,33 @@ def asked(db: None, wire: Wire) -> tuple[Process, str]:
 def browser() -> Iterator[Browser]:
     with launched() as browser:
         yield browser
+
+
+@pytest.fixture(scope="module")
+def vhost() -> Iterator[str]:
+    """The URL of a RabbitMQ vhost of the module's own."""
+    with own_rabbitmq_vhost() as url:
+        yield url
+
+
+@pytest.fixture
+def clock(request: pytest.FixtureRequest) -> Iterator[Clock]:
+    """A clock that stands still, at its module's NOW if there is one."""
+    with frozen_clock(getattr(request.module, "NOW", None)) as clock:
+        yield clock
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
+    with (
+        Sandbox(tmp_path / "sandbox.sqlite3") as sandbox,
+        override_settings(SANDBOX_URL=sandbox.url),
+    ):
+        yield sandbox
+
+
+@pytest.fixture
+def two(transactional_db: None) -> Iterator[tuple[Session, Session]]:
+    """Two sessions of the database, in which verbs may meet (PostgreSQL)."""
+    with two_sessions() as pair:
+        yield pair

@@ -1,18 +1,16 @@
 """Clients of the HTTP API, and what they send."""
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.core.cache import cache
-from django.test import Client, override_settings
+from django.test import Client
 from django.utils import timezone
 
 from orders import tokens
 from orders.models import ApiClient, Product
-from orders.sandbox.server import Sandbox
 from workers.supervisor import beat_schedule
 
 BODY: dict[str, Any] = {
@@ -47,15 +45,6 @@ class Caller:
 
     def place(self, key: str = "key-1", **changes: Any) -> Any:
         return self.post("/orders", BODY | changes, key=key)
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
-    with (
-        Sandbox(tmp_path / "sandbox.sqlite3") as sandbox,
-        override_settings(SANDBOX_URL=sandbox.url),
-    ):
-        yield sandbox
 
 
 @pytest.fixture(autouse=True)

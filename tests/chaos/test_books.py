@@ -12,14 +12,14 @@ from orders import demo_data
 from orders.models import Order, Product, Reservation
 from orders.sandbox.server import Sandbox
 from tests.chaos import books
-from tests.integration.conftest import flow_rows, reread, sandbox
+from tests.integration.conftest import flow_rows, reread
 from tests.integration.test_shop_undo import order, run, switch
 from tests.sandbox.caller import Caller
 from workers.client import answers, operations
 from workers.models import Process, Step
 from workers.testing import Wire
 
-__all__ = ["flow_rows", "order", "sandbox"]
+__all__ = ["flow_rows", "order"]
 pytestmark = pytest.mark.django_db
 
 

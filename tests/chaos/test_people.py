@@ -16,14 +16,14 @@ from tests.chaos.observer import Away
 from tests.chaos.people import desk_process, people
 from tests.chaos.people.people import People, Target
 from tests.chaos.test_books import rows
-from tests.integration.conftest import flow_rows, sandbox
+from tests.integration.conftest import flow_rows
 from tests.integration.test_shop_undo import order, run
 from tests.sandbox.caller import Caller
 from workers import scheduler
 from workers.models import Process, Step
 from workers.testing import Wire
 
-__all__ = ["flow_rows", "order", "sandbox"]
+__all__ = ["flow_rows", "order"]
 
 
 def meddlers(sandbox_url: str, ask: Any) -> People:

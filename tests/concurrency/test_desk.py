@@ -1,11 +1,11 @@
 """What is done for operators meets itself: two sweeps, two workers of a job, a stop in between."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.concurrency.matrix.pausing import Session, meet, one_after_the_other, two_sessions
+from tests.concurrency.matrix.pausing import Session, meet, one_after_the_other
 from tests.integration.test_incidents import HOUR, fails, over
 from tests.integration.test_jobs import NOW, failed, items, job_of, resubmitted, seen
 from workers.desk.models import BulkItem, BulkJob, Delivery, Route
@@ -13,12 +13,6 @@ from workers.desk.store import delivery_plans, incidents, jobs
 from workers.models import Alert, Incident
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def two(transactional_db: None) -> Iterator[tuple[Session, Session]]:
-    with two_sessions() as pair:
-        yield pair
 
 
 def places(session: Session, verb: Callable[[], Any]) -> range:

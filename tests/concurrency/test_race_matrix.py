@@ -23,7 +23,7 @@ from django.test import override_settings
 
 from tests.concurrency.matrix import collecting, stage
 from tests.concurrency.matrix.calls import CALLS, Call
-from tests.concurrency.matrix.pausing import Session, Turn, meet, one_after_the_other, two_sessions
+from tests.concurrency.matrix.pausing import Session, Turn, meet, one_after_the_other
 from tests.concurrency.matrix.scene import NOW, Scene, Setting
 from workers.exceptions import SASError
 from workers.ops import invariants
@@ -172,12 +172,6 @@ def _claims(result: Any) -> list[Claim]:
     return [one for one in found if isinstance(one, Claim)] if isinstance(found, list) else []
 
 
-@pytest.fixture
-def sessions(transactional_db: None) -> Iterator[tuple[Session, Session]]:
-    with two_sessions() as pair:
-        yield pair
-
-
 @pytest.mark.fault("F18")
 @pytest.mark.fault("F40")
 @pytest.mark.postgresql
@@ -191,7 +185,7 @@ def sessions(transactional_db: None) -> Iterator[tuple[Session, Session]]:
     ],
 )
 def test_a_verb_meets_every_other(
-    first: Call, setting: Setting, sessions: tuple[Session, Session]
+    first: Call, setting: Setting, two: tuple[Session, Session]
 ) -> None:
     extent = os.environ.get("RACE_MATRIX", "")
     seed = int(os.environ.get("RACE_MATRIX_SEED", SEED))
@@ -203,7 +197,7 @@ def test_a_verb_meets_every_other(
         scene = setting()
         scene.look()
         overdue = {one.invariant for one in invariants.violations()}
-        on = Stage(scene, stage.kept(), sessions, overdue)
+        on = Stage(scene, stage.kept(), two, overdue)
         points = on.points(first)
         assert points, f"{first.name} runs no statement: is it called as it is meant to be?"
         wrong = []

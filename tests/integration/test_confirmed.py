@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from kombu import Connection, Producer
 
-from tests.services import own_rabbitmq_vhost
 from workers.exceptions import BrokerRefused
 from workers.wire import confirmed
 from workers.wire.confirmed import ConfirmedConnection
@@ -32,12 +31,6 @@ def connects(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Confir
     yield of
     for connection in made:
         connection.close()
-
-
-@pytest.fixture(scope="module")
-def vhost() -> Iterator[str]:
-    with own_rabbitmq_vhost() as url:
-        yield url
 
 
 def refusal_of(connection: Any, queue: str = QUEUE) -> str:

@@ -1,6 +1,5 @@
 """Recovery depends on nothing but itself: a duty that raises holds up no other, and says so."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -35,17 +34,11 @@ from workers.store.expire import expire_claims
 from workers.store.flow import open_breakers
 from workers.store.leases import Failure
 from workers.supervisor import beat_watchdog
-from workers.testing import Wire, frozen_clock
+from workers.testing import Wire
 from workers.testing.clock import Clock
 from workers.wire import dispatch
 
 DENIED = "permission denied for table workers_incident"
-
-
-@pytest.fixture
-def clock() -> Iterator[Clock]:
-    with frozen_clock(NOW) as clock:
-        yield clock
 
 
 def denied(*_args: object, **_kwargs: object) -> None:

@@ -1,6 +1,6 @@
 """Figures for Prometheus: read from what is kept, and never falling."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -23,16 +23,10 @@ from workers.models import Flow, Step
 from workers.ops import metrics
 from workers.ops.metrics import registry
 from workers.store.flow import holds
-from workers.testing import Clock, Wire, frozen_clock
+from workers.testing import Clock, Wire
 
 MINUTE = timedelta(minutes=1)
 Sample = tuple[str, tuple[str, ...]]
-
-
-@pytest.fixture
-def clock() -> Iterator[Clock]:
-    with frozen_clock(NOW) as clock:
-        yield clock
 
 
 def samples() -> dict[Sample, float]:

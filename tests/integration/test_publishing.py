@@ -8,15 +8,8 @@ from amqp.exceptions import MessageNacked
 from kombu import Connection
 
 from sasproject.celery import app
-from tests.services import own_rabbitmq_vhost
 from workers.wire import publisher
 from workers.wire.installation import HEADER
-
-
-@pytest.fixture(scope="module")
-def vhost() -> Iterator[str]:
-    with own_rabbitmq_vhost() as url:
-        yield url
 
 
 @pytest.fixture

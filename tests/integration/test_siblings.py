@@ -15,7 +15,7 @@ from kombu.transport.virtual.base import BrokerState
 from sasproject import brokers
 from sasproject.celery import app
 from tests.chaos.proxy import Mode, Proxy
-from tests.services import own_rabbitmq_vhost, own_redis_database
+from tests.services import own_redis_database
 from workers import tasks
 from workers.celery import filesystem_transport
 from workers.notify import threads
@@ -24,12 +24,6 @@ from workers.wire import dispatch, queue_drain
 QUEUE = "sas.siblings"
 TASK = "test.own"
 OTHER = "test.other"
-
-
-@pytest.fixture(scope="module")
-def vhost() -> Iterator[str]:
-    with own_rabbitmq_vhost() as url:
-        yield url
 
 
 @pytest.fixture(scope="module")

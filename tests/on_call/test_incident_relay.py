@@ -20,15 +20,9 @@ from workers.desk.store import deliveries
 from workers.desk.store.delivery_plans import plan
 from workers.models import Alert
 from workers.notify.senders.delivery import Answer, Undelivered
-from workers.testing import Clock, Wire, frozen_clock
+from workers.testing import Clock, Wire
 
 ANSWERED_500 = {"code": "answered", "params": {"status": 500}}
-
-
-@pytest.fixture
-def clock() -> Any:
-    with frozen_clock(NOW) as clock:
-        yield clock
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, kind: str, outcome: Any) -> list[EncodedMessage]:

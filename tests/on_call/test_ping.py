@@ -1,23 +1,15 @@
 """Silence is noticed outside: the ping comes each minute, and only while sweeps do their duty."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from django.test import override_settings
 
-from tests.on_call.conftest import NOW
 from tests.reporting.receiver import Receiver, receiving
 from workers import supervisor
 from workers.desk.notify import ping
 from workers.desk.notify.ping import Ping
-from workers.testing import Clock, Wire, frozen_clock
-
-
-@pytest.fixture
-def clock() -> Any:
-    with frozen_clock(NOW) as clock:
-        yield clock
+from workers.testing import Clock, Wire
 
 
 @pytest.fixture

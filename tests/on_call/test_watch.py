@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterator
 from io import StringIO
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -24,13 +23,7 @@ from workers.desk.management.watch import PATIENCE_SECONDS, Watch
 from workers.desk.store.delivery_plans import plan
 from workers.models import Alert, Incident, Lease
 from workers.supervisor import beat_watchdog
-from workers.testing import Clock, Wire, frozen_clock
-
-
-@pytest.fixture
-def clock(db: None) -> Any:
-    with frozen_clock(NOW) as clock:
-        yield clock
+from workers.testing import Clock, Wire
 
 
 @pytest.fixture(autouse=True)

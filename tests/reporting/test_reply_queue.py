@@ -16,7 +16,7 @@ from sasproject import brokers
 from sasproject.celery import app
 from tests.integration.conftest import begin
 from tests.reporting.conftest import QUEUE, sink_of, told
-from tests.services import own_rabbitmq_vhost, own_redis_database
+from tests.services import own_redis_database
 from workers.notify import relay
 from workers.notify.senders import NotSent, StatusMessage, Undelivered, reply_queue
 from workers.store import sinks
@@ -27,12 +27,6 @@ from workers.wire.confirmed import ConfirmedConnection
 Send = Callable[[StatusMessage], None]
 NAME = QUEUE.address
 LETTER = StatusMessage(NAME, b'{"sequence": 1}', "msg_1", "toy.status", 1, False, "cart-7")
-
-
-@pytest.fixture(scope="module")
-def vhost() -> Iterator[str]:
-    with own_rabbitmq_vhost() as url:
-        yield url
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """A broker that answers and refuses the login ends a process at its start, and never later."""
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +51,8 @@ def test_a_command_says_of_a_refused_login_that_it_was_refused(error: Exception)
     assert refusals.explain(error) == refusals.explain(wrapped)
 
 
-def test_the_stack_says_of_a_refused_login_that_it_was_refused(settings: Any, rabbit: str) -> None:
-    settings.CELERY_BROKER_URL = rabbit.replace("guest:guest", "guest:wrong")
+def test_the_stack_says_of_a_refused_login_that_it_was_refused(settings: Any, vhost: str) -> None:
+    settings.CELERY_BROKER_URL = vhost.replace("guest:guest", "guest:wrong")
     settings.CELERY_BROKER_TRANSPORT_OPTIONS = {}
     with pytest.raises(StackError, match="The broker refuses this login: ACCESS_REFUSED"):
         backends.check_broker()
@@ -65,12 +64,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
     assert python(folder, "manage.py", "migrate", "-v", "0").returncode == 0
     return folder
-
-
-@pytest.fixture(scope="module")
-def rabbit() -> Iterator[str]:
-    with own_rabbitmq_vhost() as url:
-        yield url
 
 
 def told(folder: Path, process: str, url: str) -> str:
@@ -86,8 +79,8 @@ def told(folder: Path, process: str, url: str) -> str:
 
 @pytest.mark.volume
 @pytest.mark.parametrize("process", PROCESSES)
-def test_a_password_that_is_wrong_ends_a_process(folder: Path, rabbit: str, process: str) -> None:
-    line = told(folder, process, rabbit.replace("guest:guest", "guest:wrong"))
+def test_a_password_that_is_wrong_ends_a_process(folder: Path, vhost: str, process: str) -> None:
+    line = told(folder, process, vhost.replace("guest:guest", "guest:wrong"))
     assert "ACCESS_REFUSED" in line
     assert "wrong" not in line
 
@@ -95,9 +88,9 @@ def test_a_password_that_is_wrong_ends_a_process(folder: Path, rabbit: str, proc
 @pytest.mark.volume
 @pytest.mark.parametrize("process", PROCESSES)
 def test_a_virtual_host_that_is_not_there_ends_a_process(
-    folder: Path, rabbit: str, process: str
+    folder: Path, vhost: str, process: str
 ) -> None:
-    assert "NOT_ALLOWED" in told(folder, process, f"{rabbit}-of-nobody")
+    assert "NOT_ALLOWED" in told(folder, process, f"{vhost}-of-nobody")
 
 
 @pytest.mark.volume
