@@ -8,7 +8,7 @@ GRANT INSERT, UPDATE ON
   workers_undorequest
   TO shop_web;
 GRANT INSERT ON
-  desk_note, orders_order, orders_orderline, workers_hold, workers_receivedwebhook
+  desk_note, orders_order, orders_orderline, workers_hold, workers_receivedwebhook, workers_spec
   TO shop_web;
 GRANT UPDATE (customer_address, customer_email) ON orders_order TO shop_web;
 GRANT UPDATE (state, corrected, resolved_at, resolved_by, comment, order_id)
@@ -40,7 +40,7 @@ GRANT SELECT, INSERT, UPDATE ON
   desk_delivery, workers_lease, workers_process, workers_sink, workers_step
   TO shop_worker;
 GRANT SELECT, INSERT ON
-  desk_release, workers_alert, workers_incident, workers_journal
+  desk_release, workers_alert, workers_incident, workers_journal, workers_spec
   TO shop_worker;
 GRANT SELECT ON
   desk_bulkitem, desk_bulkjob, workers_flow, workers_hold, workers_receivedwebhook
@@ -104,6 +104,7 @@ GRANT SELECT (number, public_id, process_id, source, submission_key, submitter, 
   reference, total, created_at) ON orders_order TO shop_consumer;
 GRANT SELECT (id, uid, lane, state, turn) ON workers_process TO shop_consumer;
 GRANT SELECT (id) ON orders_orderline, workers_sink TO shop_consumer;
+GRANT SELECT (digest) ON workers_spec TO shop_consumer;
 GRANT SELECT (sender, count, bytes), UPDATE (count, bytes, last_at)
   ON orders_droppedletters TO shop_consumer;
 GRANT SELECT (cause, process_id, acknowledged_at, times, params, last_raised_at, incident_id),
@@ -111,5 +112,5 @@ GRANT SELECT (cause, process_id, acknowledged_at, times, params, last_raised_at,
   ON workers_alert TO shop_consumer;
 GRANT INSERT ON
   orders_deadletter, orders_droppedletters, orders_order, orders_orderline,
-  workers_alert, workers_journal, workers_process, workers_sink, workers_step
+  workers_alert, workers_journal, workers_process, workers_sink, workers_spec, workers_step
   TO shop_consumer;

@@ -1,15 +1,20 @@
 """Valid rows made directly with the ORM, in whatever state a test begins with."""
 
+from dataclasses import asdict, replace
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 from uuid import uuid4
 
 import factory
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from orders.models import Order, OrderLine, Product
 from orders.submission import Customer, Line, place_order
-from workers.models import Alert, Process, Sink, Step
+from workers.models import Alert, Process, Sink, Spec, Step, spec
+from workers.models.spec import COLUMNS as SPEC_COLUMNS
+from workers.specs import SpecRow
 
 now = factory.LazyFunction(timezone.now)
 
@@ -53,8 +58,6 @@ class StepFactory(factory.django.DjangoModelFactory):
     agent = "payment.charge"
     timeout_seconds = 30
     failure_threshold = 3
-    backoff_base_seconds = 2.0
-    backoff_cap_seconds = 300.0
     idempotency_key = factory.LazyAttribute(lambda s: f"{s.process.uid.hex}:{s.position}:1")
 
     class Params:
@@ -66,8 +69,6 @@ class StepFactory(factory.django.DjangoModelFactory):
             delivery=factory.LazyFunction(uuid4),
             locked_by="worker@test",
             started_at=now,
-            claimed_at=factory.SelfAttribute("started_at"),
-            dispatch_by=factory.SelfAttribute("started_at"),
             complete_by=factory.LazyAttribute(
                 lambda step: step.started_at + timedelta(seconds=step.timeout_seconds)
             ),
@@ -81,6 +82,43 @@ class StepFactory(factory.django.DjangoModelFactory):
             fault={"kind": "transient", "code": "http_500", "message": "answered 500"},
         )
         skipped = factory.Trait(state="skipped", finished_at=now)
+
+    @classmethod
+    def _adjust_kwargs(cls, **columns: Any) -> dict[str, Any]:
+        shared, own = apart(columns)
+        return {"spec_digest": a_spec(**shared), **own}
+
+
+def apart(columns: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a step shares with others, and its own columns."""
+    shared = {name: value for name, value in columns.items() if name in SPEC_COLUMNS}
+    return shared, {name: value for name, value in columns.items() if name not in shared}
+
+
+def a_spec(**values: Any) -> int:
+    """Write a spec and return its digest."""
+    return _written(SpecRow(**values))
+
+
+def _written(spec: SpecRow) -> int:
+    Spec.objects.get_or_create(digest=spec.digest, defaults=asdict(spec))
+    return spec.digest
+
+
+def step_in_memory(**columns: Any) -> Step:
+    """Return a step that no database has, and so no test needs one."""
+    shared, own = apart(columns)
+    spec_row = SpecRow(**shared)
+    spec._known[spec_row.digest] = spec_row
+    return Step(spec_digest=spec_row.digest, **own)
+
+
+def put(steps: QuerySet[Step], **columns: Any) -> None:
+    """Update steps, also in what they share with others: each then has a spec of its own."""
+    shared, own = apart(columns)
+    for step in steps:
+        digest = _written(replace(step.spec, **shared))
+        Step.objects.filter(pk=step.pk).update(**own, spec_digest=digest)
 
 
 class AlertFactory(factory.django.DjangoModelFactory):

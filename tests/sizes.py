@@ -34,19 +34,19 @@ PARTS = (
         "engine",
         "workers",
         ("workers/desk", "workers/ops", "workers/privacy", "workers/testing"),
-        16_216,
-        235,
+        16_290,
+        238,
     ),
-    Part("ops", "workers/ops", lines=3_126, files=36),
+    Part("ops", "workers/ops", lines=3_132, files=36),
     Part("privacy", "workers/privacy", lines=375, files=5),
-    Part("desk", "workers/desk", lines=14_978, files=156),
+    Part("desk", "workers/desk", lines=14_980, files=156),
     Part("test kit", "workers/testing", lines=1_137, files=13),
     Part("shop", "orders", lines=8_805, files=133),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=69_534, files=692),
+    Part("tests", "tests", lines=69_551, files=692),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 70_299
+DOCS_WORDS = 70_648
 
 
 def lines_of_code(source: str) -> int:

@@ -11,6 +11,7 @@
     ├── BadSignature           a webhook that its provider did not sign, or signed long ago
     ├── NoSecret               the secret to check a provider's webhooks is missing
     ├── WebhookRefused         a genuine webhook that cannot be taken
+    ├── MissingSpec            a step names a spec that no row has
     ├── MessageError           bytes that are no message of ours
     ├── BrokerRefused          the broker did not take a message within its time
     ├── DeadlinePassed         the time of a claim is over: stop, send no reply
@@ -131,6 +132,16 @@ class NoSecret(SASError):
 
 class WebhookRefused(SASError):
     """A genuine webhook is not taken, now or ever; the text says why.  Nothing was stored."""
+
+
+class MissingSpec(SASError):
+    """Steps name specs that no row has: rows were deleted by hand, or restored in part."""
+
+    def __init__(self, digests: Sequence[int]) -> None:
+        super().__init__(
+            f"workers_spec must have a row for every spec that steps name, got none for {digests}."
+            " Restore that table from the backup that has the steps."
+        )
 
 
 class MessageError(SASError):

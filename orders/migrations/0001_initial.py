@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('workers', '0001_initial'),
+        ('workers', '0001_tables'),
     ]
 
     operations = [

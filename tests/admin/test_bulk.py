@@ -13,7 +13,7 @@ from django.utils import timezone
 from orders.models import Order
 from tests.admin import toys
 from tests.admin.conftest import VERBS, every_row, order_in_error, order_with, staff
-from tests.factories import AlertFactory
+from tests.factories import AlertFactory, put
 from tests.toyflow import agents as toy
 from workers.client import operations
 from workers.desk.models import BulkItem, BulkJob
@@ -239,7 +239,7 @@ def test_of_many_the_first_are_tried_out_and_the_others_go_along(
     monkeypatch.setattr("workers.desk.admin.bulk.selection.LOOKED_AT", 2)
     orders = [order_in_error() for _ in range(3)]
     doubt = {"effect": "unsafe", "may_have_effect": True, "is_in_doubt": True}
-    Step.objects.filter(process=orders[2].process_id, state="error").update(**doubt)
+    put(Step.objects.filter(process=orders[2].process_id, state="error"), **doubt)
 
     html = select(operator, "resubmit", ORDERS, [order.pk for order in orders]).content.decode()
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 from tests.admin import toys
 from tests.admin.conftest import every_row, order_with
 from tests.admin.test_verbs import CASES, PROCESS
+from tests.factories import put
 from workers.models import Journal, Step
 from workers.testing import Wire
 
@@ -89,7 +90,7 @@ def test_skip_warns_of_a_step_that_moves_money_or_goods(
     operator: Client, undo: dict[str, str] | None
 ) -> None:
     order = order_with("error", charge_payment="error")
-    Step.objects.filter(process=order.process, name="charge_payment").update(undo=undo)
+    put(Step.objects.filter(process=order.process, name="charge_payment"), undo=undo)
     url = f"{PROCESS}/{order.process_id}/steps/charge_payment/skip/"
 
     warns = "such as a payment or a parcel, never happens" in operator.get(url).content.decode()

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from tests.factories import step_in_memory
 from workers.client import explaining
 from workers.client.explaining import Codes
 from workers.desk.texts import explain
-from workers.models import Process, Step
+from workers.models import Process
 from workers.ops.wait_facts import AgentFlow, Duty, Facts, Note
 from workers.rules.breaker import Breaker
 from workers.rules.rate_limit import Bucket
@@ -35,7 +36,7 @@ def flow(**changes: Any) -> dict[str, Any]:
 
 
 def said(facts: Any = None, *, process: dict[str, Any] | None = None, **columns: Any) -> str:
-    row = Step(name="pay", agent="payment.charge", **columns)
+    row = step_in_memory(name="pay", agent="payment.charge", **columns)
     about = {"state": "processing", "workflow": "fulfilment", "version": 3, **(process or {})}
     return explain.step(row, Process(**about), NOW, replace(CALM, **(facts or {})), set())
 
@@ -190,7 +191,7 @@ def waiting(*settled: str, **about: Any) -> str:
     columns = {"agent": "payment.charge", "state": "waiting", **about}
     process = Process(workflow="fulfilment", version=3, state=columns.pop("of", "processing"))
     process.paused_at = columns.pop("paused_at", None)
-    return explain.step(Step(name="ship", **columns), process, NOW, CALM, set(settled))
+    return explain.step(step_in_memory(name="ship", **columns), process, NOW, CALM, set(settled))
 
 
 @pytest.mark.parametrize(
@@ -265,7 +266,9 @@ def test_an_answer_that_did_not_come_in_time() -> None:
 
 
 def headline(process: dict[str, Any], steps: list[Any], **facts: Any) -> str:
-    rows = [(Step(name="pay", state=state, **columns), "because") for state, columns in steps]
+    rows = [
+        (step_in_memory(name="pay", state=state, **columns), "because") for state, columns in steps
+    ]
     about = Process(**{"workflow": "fulfilment", "version": 3, **process})
     return explain.headline(about, rows, NOW, replace(CALM, **facts))
 
@@ -277,7 +280,7 @@ def headline(process: dict[str, Any], steps: list[Any], **facts: Any) -> str:
 def test_a_reason_that_ends_by_itself_ends_its_sentence_once(
     process: dict[str, Any], columns: dict[str, Any]
 ) -> None:
-    row = Step(name="pay", state="error", **columns)
+    row = step_in_memory(name="pay", state="error", **columns)
     about = Process(workflow="fulfilment", version=3, **process)
     said = explain.headline(about, [(row, "got list.")], NOW, CALM)
     assert said.endswith("pay got list.")
@@ -340,8 +343,8 @@ def test_a_step_that_was_not_needed_says_so() -> None:
 
 def test_without_the_desk_codes_and_parameters_are_said() -> None:
     fault = {"code": "busy", "message": "Ann is busy"}
-    pay = Step(name="pay", state="pending", failure_count=2, not_before=NOW, fault=fault)
-    ship = Step(name="ship", state="waiting", after=["pay", "stock"])
+    pay = step_in_memory(name="pay", state="pending", failure_count=2, not_before=NOW, fault=fault)
+    ship = step_in_memory(name="ship", state="waiting", after=["pay", "stock"])
     process = Process(state="processing", paused_at=NOW)
     steps = [(row, Codes().step(row, process, NOW, None, {"stock"})) for row in (pay, ship)]
 

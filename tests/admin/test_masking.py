@@ -170,8 +170,8 @@ def test_who_answers_sees_no_more_than_others_until_they_ask() -> None:
     shower = staff("shower", "show_personal", *ACTIONS)
     order = private_order()
     Step.objects.filter(process=order.process, name="charge_payment").update(
-        state="processing", claim_id=uuid4(), claimed_at=timezone.now(), fault=None,
-        locked_by="agent@test", dispatch_by=timezone.now(), not_before=None,
+        state="processing", claim_id=uuid4(), fault=None,
+        locked_by="agent@test", not_before=None,
         started_at=timezone.now(), complete_by=timezone.now() + timedelta(seconds=30),
         deferral={"question": f"Is {NAME} known?", "since": "x"},
     )  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.factories import step_in_memory
 from workers.desk.admin.pictures import attempts, chart, graph, plot
 from workers.desk.admin.pictures.chart import Chart
 from workers.models import Journal, Process, Step
@@ -24,7 +25,7 @@ def process(state: str = "processing", **columns: Any) -> Process:
 
 
 def step(pk: int, name: str, state: str = "processed", **columns: Any) -> Step:
-    return Step(pk=pk, name=name, position=pk, state=state, agent=f"{name}.do", **columns)
+    return step_in_memory(pk=pk, name=name, position=pk, state=state, agent=f"{name}.do", **columns)
 
 
 def row(seconds: float, event: str, step_id: int | None = None, **columns: Any) -> Journal:
@@ -97,9 +98,7 @@ def test_a_step_with_nothing_before_it_waits_from_the_submission_on() -> None:
 
 
 def test_a_live_attempt_is_told_by_the_step_s_own_row() -> None:
-    now = step(
-        1, "pay", "processing", attempt=1, claimed_at=at(1), started_at=at(2), complete_by=at(32)
-    )
+    now = step(1, "pay", "processing", attempt=1, started_at=at(2), complete_by=at(32))
     (live,) = history([claimed(1, 1)], now).attempts
     assert (live.number, live.called_at, live.due_by, live.ended_at) == (
         1, at(2), at(32), None,
@@ -138,7 +137,7 @@ def test_acts_of_operators_and_what_is_odd_are_marks() -> None:
         row(21, "reply_filed", 1),
         row(22, "hurried", 1, actor="operator:ann", detail={"reason": "now"}),
     ]
-    stale, hurried = history(rows, step(1, "pay", "processing", claimed_at=at(1))).marks
+    stale, hurried = history(rows, step(1, "pay", "processing", started_at=at(1))).marks
     assert (stale.tone, stale.is_by_person) == ("odd", False)
     assert (hurried.tone, hurried.is_by_person, hurried.reason) == ("person", True, "now")
 
@@ -250,7 +249,7 @@ def test_a_deadline_is_drawn_where_it_still_counts_or_was_missed() -> None:
         drawn = chart.make(process(), [one], [claimed(1, 1), *rows], at(40))
         return sum(sign.kind == "deadline" for sign in drawn.rows[0].signs)
 
-    live = step(1, "pay", "processing", claimed_at=at(1), started_at=at(20), complete_by=at(50))
+    live = step(1, "pay", "processing", started_at=at(20), complete_by=at(50))
     assert deadlines(live) == 1
     assert deadlines(step(1, "pay"), ended(3, "processed", 1, started=2)) == 0
     late = ended(33, "expired", 1, started=2, after="pending")

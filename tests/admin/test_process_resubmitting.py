@@ -6,6 +6,7 @@ from django.test import Client
 from tests.admin import toys
 from tests.admin.conftest import every_row
 from tests.admin.test_verbs import CASES
+from tests.factories import put
 from tests.toyflow import agents as toy
 from workers.models import Process, Step
 from workers.testing import Wire
@@ -17,8 +18,11 @@ CASE = CASES["resubmit"]
 def doubtful(wire: Wire) -> Process:
     """A process whose step in error may have had an effect that must not be repeated."""
     process = toys.failed(wire)
-    Step.objects.filter(process=process, name="then").update(
-        effect="unsafe", is_in_doubt=True, may_have_effect=True
+    put(
+        Step.objects.filter(process=process, name="then"),
+        effect="unsafe",
+        is_in_doubt=True,
+        may_have_effect=True,
     )
     return process
 

@@ -15,6 +15,7 @@ from orders.models import Order
 from tests.admin.conftest import ACTIONS, every_row, order_in_error, staff
 from tests.admin.test_masking import private_order
 from tests.admin.test_verbs import CASES
+from tests.factories import put
 from tests.integration.test_two_persons_everywhere import WAYS, Way
 from workers.desk.models import BulkJob
 from workers.models import Journal, Process, Step, UndoRequest
@@ -51,8 +52,10 @@ def approver(db: None) -> Iterator[Client]:
 
 def order_worth(total: str) -> Order:
     order = order_in_error()
-    Step.objects.filter(process=order.process, name="reserve_stock").update(
-        may_have_effect=True, undo={"name": "release_stock", "agent": "stock.release"}
+    put(
+        Step.objects.filter(process=order.process, name="reserve_stock"),
+        may_have_effect=True,
+        undo={"name": "release_stock", "agent": "stock.release"},
     )
     Order.objects.filter(pk=order.pk).update(total=Decimal(total))
     return order

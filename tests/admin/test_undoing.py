@@ -10,6 +10,7 @@ from django.utils import timezone
 from tests.admin import toys
 from tests.admin.conftest import every_row, order_with
 from tests.admin.test_verbs import CASES, PROCESS
+from tests.factories import put
 from tests.toyflow import agents as toy
 from workers.models import Process, Step
 from workers.testing import Wire
@@ -57,7 +58,8 @@ def test_undo_that_would_find_no_key_is_shown_as_a_persons(operator: Client, add
     undo = {"name": "refund_payment", "agent": "payment.refund"}
     order = order_with(charge_payment={"state": "error", "undo": undo})
     Process.objects.filter(pk=order.process_id).update(state="error")
-    Step.objects.filter(process=order.process_id, name="charge_payment").update(
+    put(
+        Step.objects.filter(process=order.process_id, name="charge_payment"),
         may_have_effect=True,
         is_in_doubt=True,
         key_retention_seconds=60,

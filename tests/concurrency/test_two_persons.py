@@ -6,6 +6,7 @@ import pytest
 
 from tests.admin.conftest import order_in_error
 from tests.concurrency.racing import meeting_before_the_write, race
+from tests.factories import put
 from workers.client import operations
 from workers.exceptions import StateError
 from workers.models import Journal, Process, Step, UndoRequest
@@ -19,8 +20,10 @@ ANN: dict[str, Any] = {"actor": "operator:ann", "reason": "sent twice"}
 @pytest.fixture
 def failed() -> Process:
     process = order_in_error().process
-    Step.objects.filter(process=process, name="reserve_stock").update(
-        may_have_effect=True, undo={"name": "release_stock", "agent": "stock.release"}
+    put(
+        Step.objects.filter(process=process, name="reserve_stock"),
+        may_have_effect=True,
+        undo={"name": "release_stock", "agent": "stock.release"},
     )
     return process
 

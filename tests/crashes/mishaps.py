@@ -123,20 +123,6 @@ def _not_found(wire: Wire, clock: Clock) -> None:
     wire.run_until_settled(clock)
 
 
-def _of_before(wire: Wire, clock: Clock) -> None:
-    """Settle after code of the release before has claimed a step that nobody starts."""
-    if happens_once("a claim of the release before"):
-        wire.deliver_all(dispatch.TAKE)
-        wire.drop_all()
-        Step.objects.filter(state="processing").update(
-            started_at=None, complete_by=None, delivery=None, may_have_effect=False
-        )
-    # A poll that dies before it has released it leaves that to the next one.
-    for _ in range(2):
-        wire.run_for(clock, seconds=70)
-    wire.run_until_settled(clock)
-
-
 def _away(wire: Wire) -> None:
     toy.script["toy.beta"] = always(Unavailable("http_503", "busy"))
 
@@ -292,13 +278,6 @@ SCENARIOS = [
         _line_done,
         run=_unreadable,
         brief=("isolation.leave", "claim_steps.claim_due"),
-    ),
-    Scenario(
-        "claimed by code of before",
-        submit_once("toy_line"),
-        _line_done,
-        run=_of_before,
-        brief=("release.unstarted",),
     ),
     Scenario(
         "steps not found",

@@ -11,7 +11,7 @@ from workers.privacy import erase
 #: states, keys and users of ours.
 IMPERSONAL = {
     "Process": "workflow state no_return outcome on_deadline renews editable",
-    "Step": "name state after agent fallbacks undo on_failure effect locked_by idempotency_key",
+    "Step": "name state agent locked_by idempotency_key",
     "Alert": "cause code",
     "Journal": "event before after actor",
     "Sink": "kind address owner correlation_id state",

@@ -11,6 +11,7 @@ from django.test import override_settings
 
 from tests.concurrency.matrix.pausing import Session, meet
 from tests.concurrency.test_lock_order import waiting_for
+from tests.factories import put
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_settling import Toy, a_fault, a_result
 from workers.client.submission import submit
@@ -167,7 +168,7 @@ def test_a_claim_leaves_when_the_order_began(toy: Toy) -> None:
 def test_unsafe_step_of_unknown_outcome_ends_in_error_without_room(toy: Toy) -> None:
     process = toy()
     Flow.objects.filter(agent="toy.alpha").update(window=0)
-    Step.objects.filter(process=process, name="one").update(is_in_doubt=True, effect="unsafe")
+    put(Step.objects.filter(process=process, name="one"), is_in_doubt=True, effect="unsafe")
 
     assert look({"toy.alpha"}) == []
 

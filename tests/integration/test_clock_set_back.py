@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.db.models import F
 from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
 
@@ -106,7 +107,8 @@ def test_the_doctor_says_so_of_claims(wire: Wire) -> None:
     submit("toy_line", subject="Toy 1", input={})
     begin(wire)
     assert list(duties.claims_are_not_dated_in_the_future()) == []
-    Step.objects.filter(state="processing").update(claimed_at=dialect.read_clock() + HOUR)
+    claims = Step.objects.filter(state="processing")
+    claims.update(started_at=F("started_at") + HOUR, complete_by=F("complete_by") + HOUR)
 
     (found,) = duties.claims_are_not_dated_in_the_future()
 

@@ -7,8 +7,8 @@ from workers.rules.rows import ProcessRow, StepRow
 from workers.store.db.columns import columns_of
 from workers.store.locked import save
 
-#: Asked of the row beside its columns.
-ASKED = {"is_told", "is_filed"}
+#: Asked of the row beside its columns, or read by what a column names.
+ASKED = {"is_told", "is_filed", "spec"}
 
 
 def test_every_field_of_a_row_in_memory_is_a_column() -> None:

@@ -13,6 +13,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
+from tests.factories import put
 from workers.checks import tables
 from workers.client.submission import submit
 from workers.desk.checks import check_installed
@@ -29,7 +30,7 @@ def found() -> list[tuple[str | None, str]]:
 
 
 def step_of(process: Process, **values: Any) -> None:
-    Step.objects.filter(process=process, position=0).update(**values)
+    put(Step.objects.filter(process=process, position=0), **values)
 
 
 def finish(process: Process) -> None:
@@ -242,12 +243,12 @@ def test_a_database_of_a_development_version_is_refused_in_a_sentence() -> None:
     assert check_start(None, databases=["default"]) == []
     assert tables.problem() is None
 
-    recorder.record_applied("workers", "0002_gauge")
+    recorder.record_applied("workers", "0001_initial")
 
     (error,) = check_start(None, databases=["default"])
     assert error.id == "workers.E026"
-    assert "development version: it has workers.0002_gauge" in error.msg
-    assert "workers.0002_gauge" in (tables.problem() or "")
+    assert "development version: it has workers.0001_initial" in error.msg
+    assert "workers.0001_initial" in (tables.problem() or "")
     with pytest.raises(SystemCheckError, match="development version"):
         call_command("migrate", verbosity=0, skip_checks=False)
 

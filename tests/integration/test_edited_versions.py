@@ -7,6 +7,7 @@ import pytest
 from django.core.checks import run_checks
 from django.core.management import call_command
 
+from tests.factories import put
 from workers import Undo, Workflow, cancel, step, submit
 from workers.definitions import registry
 from workers.models import Step
@@ -90,8 +91,10 @@ def test_the_oldest_counts_although_the_newest_began_with_the_edit(declare: Decl
 
 def test_a_step_that_fell_back_is_not_edited() -> None:
     process = submit("toy_fallback_undo", subject="Toy", input={})
-    Step.objects.filter(process=process, name="ship").update(
-        agent="toy.beta", undo={"name": "unship", "agent": "toy.other_undoer"}
+    put(
+        Step.objects.filter(process=process, name="ship"),
+        agent="toy.beta",
+        undo={"name": "unship", "agent": "toy.other_undoer"},
     )
 
     assert find_edited() == []

@@ -26,7 +26,14 @@ from tests.admin.test_masking import (
     SECRETS,
     private_order,
 )
-from tests.factories import AlertFactory, OrderFactory, ProcessFactory, SinkFactory, StepFactory
+from tests.factories import (
+    AlertFactory,
+    OrderFactory,
+    ProcessFactory,
+    SinkFactory,
+    StepFactory,
+    put,
+)
 from workers import PersonalRows
 from workers.client import operations
 from workers.definitions import amounts
@@ -77,7 +84,7 @@ def ended_order() -> Order:
     order = private_order()
     ended = timezone.now()
     steps = Step.objects.filter(process=order.process).exclude(state="processed")
-    steps.update(state="skipped", is_optional=True, finished_at=ended)
+    put(steps, state="skipped", is_optional=True, finished_at=ended)
     Process.objects.filter(pk=order.process_id).update(
         state="processed", finished_at=ended, subject=f"Order of {NAME}"
     )

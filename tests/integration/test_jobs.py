@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from tests.admin import toys
-from tests.factories import ProcessFactory, StepFactory
+from tests.factories import ProcessFactory, StepFactory, put
 from tests.toyflow import agents as toy
 from workers import scheduler
 from workers.client import operations
@@ -391,7 +391,7 @@ def test_every_verb_does_what_the_verb_on_one_process_does(wire: Wire) -> None:
 def test_job_refuses_step_of_unknown_outcome_unless_nothing_happened() -> None:
     process, other = failed(2)
     doubt = {"effect": "unsafe", "may_have_effect": True, "is_in_doubt": True}
-    Step.objects.filter(process__in=[process, other]).update(**doubt)
+    put(Step.objects.filter(process__in=[process, other]), **doubt)
 
     jobs.start("resubmit", seen([process]), **WHO)
     refusal = BulkItem.objects.get(process=process).refusal

@@ -25,8 +25,6 @@ CLAIMED = {
     "state": "processing",
     "claim_id": uuid4(),
     "locked_by": "agent@test",
-    "claimed_at": NOW,
-    "dispatch_by": NOW,
     "started_at": NOW,
     "complete_by": NOW + TIMEOUT,
 }

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from tests.factories import put
 from tests.integration.conftest import NOW, only, reread, rows
 from tests.toyflow import agents as toy
 from workers.client import operations
 from workers.client.submission import submit
-from workers.models import Alert, Journal, Process, Step
+from workers.models import Alert, Journal, Process, Spec, Step
 from workers.rules.evidence import MAY_BE_UNDONE
 from workers.store.operate import after_restore
 from workers.testing import Wire
@@ -23,7 +24,12 @@ def restore(process: Process) -> int:
 
 
 def steps(process: Process) -> dict[str, dict[str, Any]]:
-    return {row["name"]: row for row in Step.objects.filter(process=process).values()}
+    """Return the columns of steps, and their undo instead of their spec."""
+    rows = {}
+    for row in Step.objects.filter(process=process).values():
+        undo = Spec.of([digest := row.pop("spec_digest")])[digest].undo
+        rows[row["name"]] = row | {"undo": undo and dict(undo)}
+    return rows
 
 
 def noted(process: Process) -> dict[str, Any]:
@@ -50,7 +56,7 @@ def halfway() -> Process:
     )
     of_it.filter(name="right").update(state="pending", not_before=LATER)
     # So that the whole process can begin again.
-    of_it.filter(name="mail").update(effect="none")
+    put(of_it.filter(name="mail"), effect="none")
     process.refresh_from_db()
     return process
 
@@ -100,7 +106,7 @@ def restore_without_a_note(halfway: Process) -> None:
 
 
 def test_what_nothing_undoes_is_not_noted(halfway: Process) -> None:
-    Step.objects.filter(name="top").update(undo=None)
+    put(Step.objects.filter(name="top"), undo=None)
     Step.objects.filter(name="left").update(may_have_effect=False)
     restore_without_a_note(halfway)
 

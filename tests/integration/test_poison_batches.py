@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection
 
+from tests.factories import put
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_poison_rows import fails_for, flagged, submitted
 from workers.client.submission import submit
@@ -51,7 +52,7 @@ def test_many_rows_that_cannot_be_used_hide_none_behind_them(
     if duty != "decide":
         claim()
     if duty == "escalate":
-        Step.objects.filter(name="one").update(deferral={}, escalate_at=NOW, complete_by=None)
+        Step.objects.filter(name="one").update(deferral={}, escalate_at=NOW)
     for process in poison:
         monkeypatch.setattr(load, "lock", fails_for(process, load.lock))
         monkeypatch.setattr(load, "lock_only", fails_for(process, load.lock_only))
@@ -82,7 +83,7 @@ def test_a_process_that_cannot_be_read_keeps_no_other_claim(
 ) -> None:
     poison, healthy = submitted("poison"), submitted("healthy")
     claims = claim()
-    Step.objects.filter(name="one").update(locked_by="worker-1/run1", effect="idempotent")
+    put(Step.objects.filter(name="one"), locked_by="worker-1/run1", effect="idempotent")
     monkeypatch.setattr(load, "lock", fails_for(poison, load.lock))
 
     if act == "note":

@@ -17,7 +17,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import JSONField, Model
 from django.utils.module_loading import autodiscover_modules
 
-from tests.factories import AlertFactory
+from tests.factories import AlertFactory, put
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_poison_rows import flagged, still, submitted
 from tests.integration.test_store_settling import a_result
@@ -30,7 +30,7 @@ from workers.desk.operate import jobs as job_runner
 from workers.desk.operate.rounds import look as look_over
 from workers.desk.states import Span
 from workers.desk.store import deliveries, incidents, jobs, minutes, probe_results
-from workers.models import Alert, Journal, Process, Sink, Step, UndoRequest
+from workers.models import Alert, Journal, Process, Sink, Spec, Step, UndoRequest, spec
 from workers.notify import threads
 from workers.ops.doctor.finding import error
 from workers.ops.doctor.registry import Need, Probe
@@ -48,16 +48,6 @@ WORD = {"actor": "operator:ann", "reason": "r"}
 JUNK = ['"text"', "[1]", "[{}]", "{}", '{"kind": 3, "agent": [], "says": 3}', "3", "[[]]", "null"]
 #: Their only argument, a message, comes from outside.
 OF_MESSAGES = {dispatch.TAKE}
-
-
-def of_before(subject: str) -> Process:
-    """Code of the release before has claimed, and nobody has started it."""
-    process = submitted(subject)
-    claim()
-    Step.objects.filter(process=process, name="one").update(
-        started_at=None, complete_by=None, delivery=None, may_have_effect=False
-    )
-    return process
 
 
 def expired(subject: str) -> Process:
@@ -111,9 +101,6 @@ def alerted(subject: str) -> Process:
 KINDS: dict[Callable[[str], Process], Callable[[Process], bool]] = {
     flagged: lambda process: not Process.objects.get(pk=process.pk).needs_decision,
     still: lambda process: only(process, "two").state != "waiting",
-    of_before: lambda process: Journal.objects.filter(
-        process=process, event="handed_back"
-    ).exists(),
     expired: lambda process: only(process, "one").failure_count == 1,
     deferred: lambda process: only(process, "one").escalate_at is None,
     filed: lambda process: only(process, "one").state == "processed",
@@ -168,6 +155,9 @@ def scene() -> tuple[list[Process], dict[Callable[[Process], bool], Process]]:
     Alert.objects.filter(process__isnull=False).update(resolved_at=NOW)
     incidents.collect(NOW)
     Alert.objects.filter(process__isnull=False).update(resolved_at=None)
+    for number, process in enumerate(poisoned):
+        # A spec of its own: those of the others stay as they are.
+        put(Step.objects.filter(process=process), total_seconds=1000 + number)
     return poisoned, healthy
 
 
@@ -180,6 +170,9 @@ def spoil(model: type[Model], column: str, poisoned: list[Process]) -> int:
     if owner in columns:
         ids = ", ".join(str(process.pk) for process in poisoned)
         where = f"{owner} IN ({ids}) OR ({owner} IS NULL AND {where})"
+    if model is Spec:
+        where = "total_seconds >= 1000"
+        spec._known.clear()
     value = "%s::jsonb" if connection.vendor == "postgresql" else "%s"
     count = 0
     with connection.cursor() as cursor:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.factories import AlertFactory
+from tests.factories import AlertFactory, put
 from tests.integration.conftest import NOW, claim, only
 from workers import scheduler, supervisor
 from workers.client.submission import submit
@@ -31,7 +31,8 @@ def submitted(subject: str) -> Process:
 def flagged(subject: str) -> Process:
     """Submit a process whose step is in error, for the Scheduler to decide."""
     process = submitted(subject)
-    Step.objects.filter(process=process, name="one").update(
+    put(
+        Step.objects.filter(process=process, name="one"),
         state="error",
         not_before=None,
         failure_count=3,
@@ -57,7 +58,7 @@ def still(subject: str) -> Process:
 
 
 def spoil(process: Process, **columns: Any) -> None:
-    Step.objects.filter(process=process, name="one").update(**columns)
+    put(Step.objects.filter(process=process, name="one"), **columns)
 
 
 @pytest.mark.parametrize("place", range(3))

@@ -12,7 +12,7 @@ from orders import retention as shop
 from orders.models import DeadLetter, Order, OrderLine, Product, Return
 from orders.submission import Customer, Line, place_order
 from tests.concurrency.matrix.pausing import Session, meet
-from tests.factories import AlertFactory, SinkFactory
+from tests.factories import AlertFactory, SinkFactory, a_spec
 from tests.integration.conftest import ENDED as NOW
 from workers.client.submission import submit
 from workers.desk.models import Note
@@ -182,8 +182,7 @@ def test_an_undone_process_goes_with_its_undo_steps(ended: Any) -> None:
     done = process.steps.get(name="one")
     Step.objects.create(
         process=process, name="unone", position=10, state="processed", agent="toy.undoer",
-        undoes=done, result={}, timeout_seconds=30, failure_threshold=3,
-        backoff_base_seconds=1, backoff_cap_seconds=2, idempotency_key="k:10:1",
+        undoes=done, result={}, spec_digest=a_spec(), failure_threshold=3, idempotency_key="k:10:1",
     )  # fmt: skip
 
     assert prune() == [1]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.factories import put
 from tests.integration.conftest import begin, claim, only, reread
 from tests.toyflow import agents as toy
 from workers.client import operations
@@ -49,7 +50,7 @@ def test_what_can_be_asked_is_asked(wire: Wire) -> None:
 @pytest.mark.fault("F27")
 def test_what_must_not_be_repeated_goes_to_an_operator(wire: Wire) -> None:
     process = submit("toy_unsafe_fallback", subject="Toy 1", input={})
-    Step.objects.update(effect="unsafe")
+    put(Step.objects.all(), effect="unsafe")
     restore(process)
     wire.run_until_idle()
     wire.run_until_idle()
@@ -62,7 +63,7 @@ def test_what_must_not_be_repeated_goes_to_an_operator(wire: Wire) -> None:
 
 def test_a_later_step_that_must_not_be_repeated_goes_to_an_operator_too(wire: Wire) -> None:
     process = submit("toy_optional", subject="Toy 1", input={})
-    Step.objects.filter(name="mail").update(is_optional=False)
+    put(Step.objects.filter(name="mail"), is_optional=False)
     restore(process)
     wire.run_until_idle()
     wire.run_until_idle()
@@ -74,7 +75,7 @@ def test_a_later_step_that_must_not_be_repeated_goes_to_an_operator_too(wire: Wi
 
 def test_what_stood_in_error_may_have_been_resubmitted_since(wire: Wire) -> None:
     process = submit("toy_unsafe_fallback", subject="Toy 1", input={})
-    Step.objects.update(state="error", effect="unsafe")
+    put(Step.objects.all(), state="error", effect="unsafe")
     Process.objects.update(state="error")
     restore(process)
     with pytest.raises(StateError, match="Nobody knows whether tell happened"):

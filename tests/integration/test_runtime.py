@@ -14,6 +14,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.contrib.auth.models import Group
 from django.db import OperationalError
 
+from tests.factories import put
 from tests.integration.conftest import begin, only, replies_on
 from tests.toyflow import agents as toy
 from workers import scheduler
@@ -151,7 +152,7 @@ def test_an_agent_past_its_deadline_says_nothing_and_holds_up_no_other(wire: Wir
 
     toy.script["toy.alpha"] = sometimes
     late, *others = [submit("toy_line", subject=f"Toy {n}", input={}) for n in range(8)]
-    Step.objects.filter(process=late).update(timeout_seconds=1)
+    put(Step.objects.filter(process=late), timeout_seconds=1)
     wire.drop_all()
     before = threading.active_count()
 

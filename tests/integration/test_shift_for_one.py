@@ -8,6 +8,7 @@ from unittest.mock import Mock
 import pytest
 from django.utils import timezone
 
+from tests.factories import put
 from tests.integration.conftest import only
 from tests.integration.test_shift import begun, held_call, lines, room
 from tests.toyflow import agents as toy
@@ -133,7 +134,7 @@ def test_a_step_that_needs_more_time_than_is_left_ends_the_shift(
 ) -> None:
     """The next one has all its time."""
     (process,) = lines(1)
-    Step.objects.filter(process=process, name="one").update(timeout_seconds=600)
+    put(Step.objects.filter(process=process, name="one"), timeout_seconds=600)
     wire.drop_all()
     one = shift.Shift("sas.agents")
     one._began -= 100

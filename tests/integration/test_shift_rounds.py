@@ -11,6 +11,7 @@ import pytest
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import OperationalError
 
+from tests.factories import put
 from tests.integration.conftest import only
 from tests.integration.test_shift import begun, held_call, lines
 from workers import scheduler
@@ -108,8 +109,8 @@ def test_a_process_takes_what_ends_within_its_limit_beside_a_long_call(
 ) -> None:
     _, may_end = held_call("toy.beta")
     long, quick = lines(2)
-    Step.objects.filter(process=long, name="one").update(agent="toy.beta", timeout_seconds=600)
-    Step.objects.filter(process=quick, name="one").update(timeout_seconds=timeout_seconds)
+    put(Step.objects.filter(process=long, name="one"), agent="toy.beta", timeout_seconds=600)
+    put(Step.objects.filter(process=quick, name="one"), timeout_seconds=timeout_seconds)
     one = shift.Shift("sas.agents")
     one._due = {"toy.beta"}
     one.take_due()

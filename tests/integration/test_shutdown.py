@@ -9,6 +9,7 @@ import pytest
 from celery.utils.nodenames import default_nodename
 from celery.worker import state
 
+from tests.factories import put
 from tests.integration.conftest import NOW, begin, claim, only, reread
 from workers.agent import graceful_shutdown
 from workers.celery.hooks import name_run
@@ -109,7 +110,7 @@ def test_a_claim_past_its_deadline_had_its_time_and_is_counted(toy: Toy) -> None
 def test_an_unsafe_call_is_left_to_its_deadline(toy: Toy) -> None:
     process = toy()
     take()
-    Step.objects.filter(process=process, name="one").update(effect="unsafe")
+    put(Step.objects.filter(process=process, name="one"), effect="unsafe")
 
     assert give_back() == 0
 
@@ -120,7 +121,7 @@ def test_a_local_call_was_rolled_back_and_so_had_no_effect(toy: Toy) -> None:
     process = toy()
     take()
     # Whatever it is declared as: its transaction is gone.
-    Step.objects.filter(process=process, name="one").update(effect="unsafe")
+    put(Step.objects.filter(process=process, name="one"), effect="unsafe")
 
     assert give_back(local={"toy.alpha"}) == 1
 
@@ -171,8 +172,6 @@ def test_an_undo_that_was_cut_off_is_tried_again(wire: Wire) -> None:
         attempt=undo.attempt + 1,
         claim_id=uuid4(),
         locked_by=f"agent@host:7{MARK}",
-        claimed_at=NOW,
-        dispatch_by=NOW,
         started_at=NOW,
         complete_by=NOW + timedelta(seconds=30),
         may_have_effect=True,

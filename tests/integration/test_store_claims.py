@@ -44,7 +44,7 @@ def test_a_claim_takes_the_step_and_starts_its_clock(toy: Toy) -> None:
         here.worker,
         here.delivery,
     )
-    assert (step.claimed_at, step.started_at, step.began_at) == (NOW, NOW, NOW)
+    assert (step.started_at, step.began_at) == (NOW, NOW)
     assert step.complete_by == NOW + timedelta(seconds=30)
     assert step.may_have_effect
     process.refresh_from_db()
@@ -140,41 +140,3 @@ def test_no_more_processes_are_locked_than_there_is_room_for(
 
     assert len(claim_steps.claim_due({"toy.alpha"}, anywhere(), NOW)) == 2
     assert locked == [2]
-
-
-def test_an_unstarted_claim_of_the_release_before_is_released_without_a_failure(toy: Toy) -> None:
-    process = toy()
-    claim()
-    # As a Scheduler of that release claims; it would send it again at ``dispatch_by``.
-    Step.objects.filter(process=process, name="one").update(
-        started_at=None, complete_by=None, delivery=None, may_have_effect=False
-    )
-    just = NOW + release.UNSTARTED
-
-    assert release.unstarted("supervisor", just) == 0
-    assert release.unstarted("supervisor", just + timedelta(seconds=1)) == 1
-
-    step = only(process, "one")
-    assert (step.state, step.claim_id, step.failure_count) == ("pending", None, 0)
-    assert not step.is_in_doubt
-
-
-@pytest.mark.parametrize(("seconds", "count"), [(59, 0), (61, 1)])
-def test_what_code_of_before_claimed_and_nobody_started_is_released(
-    seconds: int, count: int, toy: Toy
-) -> None:
-    process = toy()
-    claim()
-    Step.objects.filter(process=process, name="one").update(
-        started_at=None,
-        complete_by=None,
-        delivery=None,
-        may_have_effect=False,
-        dispatch_by=NOW + timedelta(seconds=15),
-    )
-
-    assert release.unstarted("supervisor", NOW + timedelta(seconds=15 + seconds)) == count
-
-    step = only(process, "one")
-    assert step.state == ("pending" if count else "processing")
-    assert (step.failure_count, step.may_have_effect, step.is_in_doubt) == (0, False, False)

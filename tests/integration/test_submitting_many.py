@@ -185,7 +185,7 @@ def test_a_definition_is_completed_once_and_anew_where_an_agent_or_a_setting_is_
     def steps() -> list[tuple[str, int, str]]:
         (made,) = submit_many("toy_line", [NewProcess("Mine", {})], now=NOW)
         found = made.steps.order_by("position")
-        return list(found.values_list("agent", "failure_threshold", "effect"))
+        return [(step.agent, step.failure_threshold, step.spec.effect) for step in found]
 
     submission._complete.cache_clear()
     before = steps()

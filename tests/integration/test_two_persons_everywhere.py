@@ -13,7 +13,7 @@ from orders.incidents import totals
 from orders.returning import accept_return
 from tests.admin import toys
 from tests.admin.conftest import every_row
-from tests.factories import OrderFactory, ProcessFactory, StepFactory
+from tests.factories import OrderFactory, ProcessFactory, StepFactory, put
 from workers.client import answers, callbacks, operations
 from workers.definitions import amounts
 from workers.desk.models import BulkItem
@@ -38,8 +38,11 @@ def _all_are_worth_more(settings: LazySettings, monkeypatch: pytest.MonkeyPatch)
 def doubtful(wire: Wire) -> Process:
     """A process whose step in error may have had an effect that only a person can find out."""
     process = toys.failed(wire)
-    Step.objects.filter(process=process, name="then").update(
-        effect="unsafe", may_have_effect=True, is_in_doubt=True
+    put(
+        Step.objects.filter(process=process, name="then"),
+        effect="unsafe",
+        may_have_effect=True,
+        is_in_doubt=True,
     )
     return process
 

@@ -170,8 +170,6 @@ def test_what_only_a_poll_finds_is_found(wire: Wire, clock: Clock) -> None:
         result={},
         claim_id=None,
         locked_by=None,
-        claimed_at=None,
-        dispatch_by=None,
         started_at=None,
         complete_by=None,
         delivery=None,

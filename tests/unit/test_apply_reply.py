@@ -1,5 +1,6 @@
 """What replies, failures and operators lead to, without a database."""
 
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -33,7 +34,7 @@ def a_fault(kind: str, code: str = "x", **other: Any) -> FaultRecord:
 def _claimed(step: StepRow) -> None:
     """Give a step that was parked its next claim."""
     step.state, step.claim_id = "processing", uuid4()
-    step.claimed_at = step.started_at = NOW
+    step.started_at = NOW
 
 
 def test_a_result_settles_its_step_and_ends_the_claim() -> None:
@@ -205,10 +206,10 @@ def test_a_refused_step_goes_to_its_fallback_agent() -> None:
     fault = a_fault("permanent", no_effect=True)
     apply_reply.apply_reply(locked, a_reply(step, fault), "scheduler")
 
-    assert (step.state, step.agent, step.fallbacks) == (
+    assert (step.state, step.agent, step.spec.fallbacks) == (
         "pending",
         "toy.beta",
-        [{"agent": "toy.gamma"}],
+        ({"agent": "toy.gamma"},),
     )
     assert (step.failure_count, step.not_before) == (0, NOW)
     assert locked.process.state == "processing"
@@ -275,7 +276,8 @@ def test_only_what_is_settled_lets_the_next_step_begin(before: str, is_ready: bo
     last = a_step("last", "waiting", after=["one", "other"])
     locked = a_process(a_step("one", "processed"), a_step("other", before), last)
     if before == "waiting":
-        locked.named("other").after = ["last"]
+        other = locked.named("other")
+        other.spec = replace(other.spec, after=("last",))
 
     assert (last in apply_reply.ready_steps(locked, "scheduler")) == is_ready
 

@@ -1,5 +1,6 @@
 """Undoing a process, on rows in memory: which undo steps, in which order, from when on."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ def test_what_was_done_is_undone_against_the_graph() -> None:
     plan = compensation.plan(a_process(done("a"), done("b", "a"), done("c", "b"), done("d", "a")))
 
     assert [planned.name for planned in plan.undo] == ["undo_c", "undo_b", "undo_d", "undo_a"]
-    after = {planned.name: set(planned.after) for planned in plan.undo}
+    after = {planned.name: set(planned.spec.after) for planned in plan.undo}
     assert after == {
         "undo_c": set(),
         "undo_b": {"undo_c"},
@@ -56,7 +57,7 @@ def test_only_what_may_have_had_an_effect_is_undone() -> None:
 
 def test_an_effect_that_nothing_undoes_is_named() -> None:
     by_nobody = done("b", undo=True)
-    by_nobody.undo = {"name": "undo_b", "agent": None}
+    by_nobody.spec = replace(by_nobody.spec, undo={"name": "undo_b", "agent": None})
 
     plan = compensation.plan(a_process(done("a", undo=False), by_nobody))
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tests.unit.build import NOW, a_step
-from workers.definitions.effects import Effect, is_doubtful
+from workers.definitions.effects import Effect
+from workers.rules import evidence
 
 HOUR_AGO = NOW - timedelta(hours=1)
 
@@ -28,6 +29,6 @@ def test_a_call_in_doubt_is_repeated_or_asked_after_while_its_service_remembers(
 ) -> None:
     step = a_step("a", **({"is_in_doubt": True, "key_used_at": HOUR_AGO} | columns))
 
-    assert is_doubtful(step, NOW) is is_a_persons
+    assert evidence.is_doubtful(step, NOW) is is_a_persons
     step.is_in_doubt = False
-    assert not is_doubtful(step, NOW)
+    assert not evidence.is_doubtful(step, NOW)

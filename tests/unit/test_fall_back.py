@@ -55,8 +55,8 @@ def test_once_that_is_undone_the_next_agent_begins() -> None:
     restart.finish(locked, "scheduler")
 
     assert (locked.process.state, locked.process.outcome) == ("processing", None)
-    assert (step.state, step.agent, step.fallbacks) == ("waiting", "courier.book", [])
-    assert (step.idempotency_key, step.undo) == (
+    assert (step.state, step.agent, step.spec.fallbacks) == ("waiting", "courier.book", ())
+    assert (step.idempotency_key, step.spec.undo) == (
         "stem:0:2",
         {**UNDO, "agent": "courier.cancel", "effect": None, "key_retention_seconds": None},
     )
@@ -74,7 +74,7 @@ def test_a_step_that_begins_again_keeps_its_agent() -> None:
     apply_reply.apply_result(locked, undo, {}, "scheduler")
     restart.finish(locked, "scheduler")
 
-    assert (step.state, step.agent, step.fallbacks) == ("waiting", "toy.alpha", [NEXT])
+    assert (step.state, step.agent, step.spec.fallbacks) == ("waiting", "toy.alpha", [NEXT])
 
 
 def test_an_undo_that_is_stuck_holds_the_next_agent_back() -> None:

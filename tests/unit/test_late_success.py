@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.unit.build import NOW, a_process, a_step
+from tests.unit.build import NOW, a_process, a_step, give
 from tests.unit.test_apply_reply import a_fault
 from workers.exceptions import StateError
 from workers.protocol.faults import FaultRecord
@@ -135,7 +135,7 @@ def test_what_is_no_news_changes_nothing(
 ) -> None:
     locked, step, undo = undone()
     for name, value in columns.items():
-        setattr(step, name, value)
+        give(step, name, value)
     before = repr(step), repr(undo)
 
     assert answer(locked, step, body, actor) == outcome

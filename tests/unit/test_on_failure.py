@@ -44,8 +44,8 @@ def test_the_next_agent_is_asked_where_nothing_can_have_happened() -> None:
     locked = a_process(step)
     on_failure.carry_out(locked, step, "scheduler")
 
-    assert (step.state, step.agent, step.fallbacks) == ("pending", "toy.beta", [])
-    assert (step.failure_count, step.failure_threshold, step.effect) == (0, 5, "queryable")
+    assert (step.state, step.agent, step.spec.fallbacks) == ("pending", "toy.beta", ())
+    assert (step.failure_count, step.failure_threshold, step.spec.effect) == (0, 5, "queryable")
     # Another service, another key.
     assert step.idempotency_key == "stem:0:2"
     assert codes(locked) == []

@@ -1,5 +1,6 @@
 """Doing a skipped step again, on rows in memory."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +19,7 @@ ANN = "operator:ann"
 
 def skipped(name: str = "mail", **columns: Any) -> StepRow:
     columns = {"attempt": 1, "failure_count": 1, "fault": a_fault("permanent"), **columns}
-    return a_step(name, "skipped", is_optional=True, after=("a",), **columns)
+    return a_step(name, "skipped", **{"is_optional": True, "after": ("a",), **columns})
 
 
 def doubtful(name: str = "mail", **columns: Any) -> StepRow:
@@ -65,8 +66,8 @@ def test_redo_makes_unbegun_successor_wait_and_begun_successor_go_on() -> None:
 
 
 def test_of_two_that_follow_each_other_the_second_waits_for_the_first() -> None:
-    first, second = skipped("a"), skipped("b", effect="unsafe")
-    first.after, second.after = (), ("a",)
+    first, second = skipped("a", after=()), skipped("b", effect="unsafe")
+    second.spec = replace(second.spec, after=("a",))
     third = a_step("c", "pending", after=("b",))
     locked = a_process(first, second, third)
 
@@ -75,15 +76,15 @@ def test_of_two_that_follow_each_other_the_second_waits_for_the_first() -> None:
     redo(locked, "a")
     assert [step.state for step in locked.steps] == ["pending", "waiting", "waiting"]
 
-    first, second = skipped("a"), skipped("b")
-    first.after, second.after = (), ("a",)
+    first, second = skipped("a", after=()), skipped("b")
+    second.spec = replace(second.spec, after=("a",))
     locked = a_process(second, first, state="processed")
     operator_commands.redo_left_out(locked, ANN, "back")
     assert (first.state, second.state) == ("pending", "waiting")
 
     # It is one move where the first is under way already.
     first, second = a_step("a"), skipped("b")
-    second.after = ("a",)
+    second.spec = replace(second.spec, after=("a",))
     locked = a_process(first, second)
     redo(locked, "b")
     assert [(e.before, e.after) for e in locked.entries] == [("skipped", "waiting")]

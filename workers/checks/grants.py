@@ -15,7 +15,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("workers_lease", "workers_process", "workers_step"), KEPT),
     **dict.fromkeys(("workers_alert", "workers_sink", "workers_live", "workers_worker"), ALL),
     "workers_journal": ("SELECT", "INSERT", "DELETE"),
-    "workers_hold": ("SELECT", "INSERT"),
+    **dict.fromkeys(("workers_hold", "workers_spec"), ("SELECT", "INSERT")),
     "workers_installation": ("SELECT", "UPDATE"),
     "workers_flow": ("SELECT", "UPDATE"),
     **dict.fromkeys(("workers_receivedwebhook", "workers_undorequest"), ("SELECT", "DELETE")),

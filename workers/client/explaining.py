@@ -33,7 +33,7 @@ class Codes:
         """Return why a step waits; empty once it is over."""
         if row.state in SETTLED_STEP_STATES:
             return ""
-        waits_for = ",".join(name for name in row.after if name not in settled)
+        waits_for = ",".join(name for name in row.spec.after if name not in settled)
         fault = (row.fault or {}).get("code")
         columns = _OF_STEP.get(StepState(row.state), ())
         return _coded(row.state, row, columns, after=waits_for, fault=fault)

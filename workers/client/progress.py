@@ -143,7 +143,7 @@ def _step(step: Step, explanation: str, now: datetime) -> StepProgress:
         attempt=step.attempt,
         failure_count=step.failure_count,
         failure_threshold=step.failure_threshold,
-        timeout_seconds=step.timeout_seconds,
+        timeout_seconds=step.spec.timeout_seconds,
         started_at=step.started_at,
         complete_by=step.complete_by,
         remaining_seconds=remaining,

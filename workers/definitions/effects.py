@@ -2,7 +2,6 @@
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Protocol
 
 
 class Effect(StrEnum):
@@ -16,20 +15,6 @@ class Effect(StrEnum):
     UNSAFE = "unsafe"
     #: Call again: the call changes nothing outside.
     NONE = "none"
-
-
-class _Called(Protocol):
-    effect: str
-    key_retention_seconds: int | None
-    key_used_at: datetime | None
-    is_in_doubt: bool
-
-
-def is_doubtful(step: _Called, now: datetime) -> bool:
-    """Say whether a step may have had its effect, which only a person can find out."""
-    return step.is_in_doubt and is_beyond_finding_out(
-        step.effect, step.key_retention_seconds, step.key_used_at, now
-    )
 
 
 def is_beyond_finding_out(

@@ -9,53 +9,33 @@ SQLite creates a table anew, without its triggers: a migration that causes that 
 
 STATES = ("pending", "processing", "error")
 LIVE = f"{STATES}"
-#: No unstarted claim expires, or counts as lost, before this.
-UNSTARTED_UNTIL = {
-    "postgresql": "LEAST({row}.dispatch_by,"
-    " {row}.claimed_at + {row}.timeout_seconds * interval '1 second')",
-    "sqlite": "min({row}.dispatch_by, strftime('%Y-%m-%d %H:%M:%f000', {row}.claimed_at,"
-    " '+' || {row}.timeout_seconds || ' seconds'))",
-}
 #: Whether two values that may be null differ.
 DIFFERS = {"postgresql": "IS DISTINCT FROM", "sqlite": "IS NOT"}
 COLUMNS = "step_id, agent, state, turn, not_before, look_at, is_deferred"
 VALUES = (
-    "{row}.id, {row}.agent, {row}.state, {row}.turn, {row}.not_before,"
-    " CASE WHEN {row}.state = 'processing' THEN COALESCE({row}.complete_by, {until}) END,"
-    " {row}.deferral IS NOT NULL"
+    "NEW.id, NEW.agent, NEW.state, NEW.turn, NEW.not_before,"
+    " NEW.complete_by, NEW.deferral IS NOT NULL"
 )
 WRITE = (
-    f"INSERT INTO workers_live ({COLUMNS}) VALUES ({{values}})"
+    f"INSERT INTO workers_live ({COLUMNS}) VALUES ({VALUES})"
     " ON CONFLICT (step_id) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
 )
-#: Whether a change concerns the narrow row.  A start does not: no claim ends before the instant at
-#: which an unstarted one is looked at.
+#: Whether a change concerns the narrow row.
 CONCERNS = (
     " OR ".join(
         f"OLD.{name} {{differs}} NEW.{name}"
-        for name in (
-            *("state", "agent", "turn", "not_before"),
-            *("claimed_at", "dispatch_by", "timeout_seconds"),
-        )
+        for name in ("state", "agent", "turn", "not_before", "complete_by")
     )
     + " OR (OLD.deferral IS NULL) <> (NEW.deferral IS NULL)"
-    " OR OLD.complete_by {differs} NEW.complete_by"
-    " AND (OLD.complete_by IS NOT NULL OR NEW.complete_by < {until})"
 )
-
-
-def _values(vendor, row):
-    return VALUES.format(row=row, until=UNSTARTED_UNTIL[vendor].format(row=row))
 
 
 def keepers(vendor):
     """Return the statements that create the triggers."""
-    write = WRITE.format(values=_values(vendor, "NEW"))
-    concerns = CONCERNS.format(
-        differs=DIFFERS[vendor], until=UNSTARTED_UNTIL[vendor].format(row="NEW")
-    )
-    return {"postgresql": _keep_on_postgresql, "sqlite": _keep_on_sqlite}[vendor](write, concerns)
+    concerns = CONCERNS.format(differs=DIFFERS[vendor])
+    keep = {"postgresql": _keep_on_postgresql, "sqlite": _keep_on_sqlite}[vendor]
+    return keep(WRITE, concerns)
 
 
 def _keep_on_postgresql(write, concerns):

@@ -14,6 +14,7 @@ from workers.models.lease import Lease
 from workers.models.live import LiveStep
 from workers.models.process import Process
 from workers.models.sink import Sink
+from workers.models.spec import Spec
 from workers.models.step import Step
 from workers.models.undo_request import UndoRequest
 from workers.models.webhook import ReceivedWebhook
@@ -32,6 +33,7 @@ __all__ = [
     "Process",
     "ReceivedWebhook",
     "Sink",
+    "Spec",
     "Step",
     "UndoRequest",
     "Worker",

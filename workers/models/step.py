@@ -6,13 +6,15 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from workers.models.process import Process
+from workers.models.spec import Spec
+from workers.specs import SpecRow
 from workers.states import StepState
 
 
 class Step(models.Model):
     """One unit of a process: a call of one agent.
 
-    All that it needs to run was copied from the step spec when the row was made; code only
+    All that it needs to run is on the row and its spec, whatever the code says later; code only
     resolves the names of callables.
     """
 
@@ -23,40 +25,18 @@ class Step(models.Model):
     position = models.PositiveSmallIntegerField()
     state = models.CharField(max_length=20, choices=StepState.choices, default=StepState.WAITING)
 
-    # Copied from the step spec.
-    after = models.JSONField(default=list)
     agent = models.CharField(max_length=100)
-    fallbacks = models.JSONField(default=list)
-    #: The step that undoes this one, if it can be undone: {"name", "agent", ...}.
-    undo = models.JSONField(null=True)
+    #: Names what it has from its declaration: see ``spec``.
+    spec_digest = models.BigIntegerField()
     #: The step that this one undoes.
     undoes = models.ForeignKey(
         "self", null=True, on_delete=models.CASCADE, related_name="+", db_index=False
     )
-    is_optional = models.BooleanField(default=False)
-    #: Policy after it has failed for good: error, compensate, wait or ask.
-    on_failure = models.CharField(max_length=20, default="error")
-    wait_seconds = models.PositiveIntegerField(default=0)
-    #: Time between its predecessors' end and its own beginning.
-    delay_seconds = models.PositiveIntegerField(default=0, db_default=0)
-    #: Once it is ready, the definition decides whether it is done, and from when on.
-    is_judged = models.BooleanField(default=False, db_default=False)
-    #: Decides what may be done when it is unknown whether a call had its effect.
-    effect = models.CharField(max_length=20, default="idempotent", db_default="idempotent")
-    #: How long the service remembers the key; null = for good.
-    key_retention_seconds = models.PositiveIntegerField(null=True)
-    #: Time for all attempts together; null = as many as the threshold allows.
-    total_seconds = models.PositiveIntegerField(null=True)
-    timeout_seconds = models.PositiveIntegerField()
     failure_threshold = models.PositiveSmallIntegerField()
-    backoff_base_seconds = models.FloatField()
-    backoff_cap_seconds = models.FloatField()
 
     # The claim: all null unless processing.
     claim_id = models.UUIDField(null=True)
     locked_by = models.CharField(max_length=200, null=True)  # noqa: DJ001 (null = no claim)
-    claimed_at = models.DateTimeField(null=True)
-    dispatch_by = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
     complete_by = models.DateTimeField(null=True)
     delivery = models.UUIDField(null=True)
@@ -75,8 +55,6 @@ class Step(models.Model):
     failure_count = models.PositiveSmallIntegerField(default=0)
     #: Answers that said that the service could not be reached; they use up no attempt.
     unavailable_count = models.PositiveIntegerField(default=0)
-    #: How often the present claim was sent again because no worker had started it.
-    lost_count = models.PositiveIntegerField(default=0)
     #: Not claimed before this instant.
     not_before = models.DateTimeField(null=True)
     #: Orders the claims of one agent: the process's turn.
@@ -113,16 +91,14 @@ class Step(models.Model):
                     state=StepState.PROCESSING,
                     claim_id__isnull=False,
                     locked_by__isnull=False,
-                    claimed_at__isnull=False,
-                    dispatch_by__isnull=False,
+                    started_at__isnull=False,
+                    complete_by__isnull=False,
                 )
                 | (
                     ~Q(state=StepState.PROCESSING)
                     & Q(
                         claim_id__isnull=True,
                         locked_by__isnull=True,
-                        claimed_at__isnull=True,
-                        dispatch_by__isnull=True,
                         started_at__isnull=True,
                         complete_by__isnull=True,
                         delivery__isnull=True,
@@ -172,3 +148,13 @@ class Step(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} of process {self.process_id}"
+
+    @property
+    def spec(self) -> SpecRow:
+        """What the step has from its declaration; mostly without a query."""
+        return Spec.of([self.spec_digest])[self.spec_digest]
+
+    @property
+    def timeout_seconds(self) -> int:
+        """The time of one attempt."""
+        return self.spec.timeout_seconds

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from workers.states import PROCESS_MOVES, STEP_MOVES
+from workers.store import specs
 from workers.store.db import dialect
 from workers.store.locked import step_index
 
@@ -66,6 +67,13 @@ INVARIANTS: tuple[Invariant, ...] = (
         "A process and its steps exist together or not at all.",
         "SELECT p.subject, 'no steps' FROM workers_process p"
         " WHERE {some} AND NOT EXISTS (SELECT 1 FROM workers_step s WHERE s.process_id = p.id)",
+    ),
+    Invariant(
+        "step_has_spec",
+        "Everything that a step has from its declaration is there.",
+        "SELECT p.subject, s.name || ' has no spec' FROM workers_step s"
+        " JOIN workers_process p ON p.id = s.process_id WHERE {some} AND NOT EXISTS"
+        " (SELECT 1 FROM workers_spec w WHERE w.digest = s.spec_digest)",
     ),
     Invariant(
         "processed_is_settled",
@@ -347,11 +355,11 @@ def queries(invariant: Invariant, some: str, *, with_strays: bool = True) -> lis
         selects.append(invariant.strays)
     now, _ = dialect.clock(None)
     contains = (
-        "s.after ? b.name"
+        f"{specs.value('after')} ? b.name"
         if dialect.is_postgres()
-        else "b.name IN (SELECT value FROM json_each(s.after))"
+        else f"b.name IN (SELECT value FROM json_each({specs.value('after')}))"
     )
-    undo_agent = "s.undo->>'agent'" if dialect.is_postgres() else "json_extract(s.undo, '$.agent')"
+    undo_agent = dialect.text_in(specs.value("undo"), "agent")
     uid = "replace(CAST(p.uid AS text), '-', '')"
     return [
         select.replace("{after_contains}", contains)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from workers.definitions.effects import Effect, is_doubtful
+from workers.definitions.effects import Effect
 from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import Reply
 from workers.rules import compensation, evidence, late_success, on_failure
@@ -135,14 +135,14 @@ def apply_fault(
     if fault.kind == "unavailable" and not is_alone:
         step.unavailable_count += 1
         delay = max(
-            Backoff(step.backoff_base_seconds, step.backoff_cap_seconds).seconds(
+            Backoff(step.spec.backoff_base_seconds, step.spec.backoff_cap_seconds).seconds(
                 step.unavailable_count, rng
             ),
             fault.retry_after or 0.0,
         )
         step.not_before = locked.now + timedelta(seconds=delay)
         # Time during which a service is unavailable does not count against the step.
-        step.leave_out(step.not_before - (step.claimed_at or locked.now))
+        step.leave_out(step.not_before - (step.started_at or locked.now))
         locked.release(
             step,
             "parked",
@@ -222,7 +222,7 @@ def _begin(locked: LockedProcess, actor: str) -> None:
 
 def make_pending(locked: LockedProcess, step: StepRow, actor: str) -> None:
     """Queue a ready step until its delay is over or its agent has room."""
-    step.not_before = locked.now + timedelta(seconds=step.delay_seconds)
+    step.not_before = locked.now + timedelta(seconds=step.spec.delay_seconds)
     locked.move(step, StepState.PENDING, "ready", actor)
 
 
@@ -247,8 +247,8 @@ def give_up_doubtful(locked: LockedProcess, step: StepRow, actor: str) -> bool:
             f"{name} may have had its effect, and its service has forgotten the key by now, so an "
             "undo would find nothing: look there, and undo it by hand"
         )
-    elif is_doubtful(step, locked.now):
-        is_unsafe = step.effect == Effect.UNSAFE
+    elif evidence.is_doubtful(step, locked.now):
+        is_unsafe = step.spec.effect == Effect.UNSAFE
         code = "outcome_unknown" if is_unsafe else "key_expired"
         message = "an earlier call may have had its effect, and " + (
             "it must not be repeated" if is_unsafe else "the service has forgotten its key by now"

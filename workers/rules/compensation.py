@@ -14,6 +14,7 @@ from workers.rules import evidence
 from workers.rules.refusals import refused
 from workers.rules.rows import PlannedUndo, StepRow
 from workers.rules.transitions import LockedProcess
+from workers.specs import SpecRow
 from workers.states import FINAL_PROCESS_STATES, SETTLED_STEP_STATES, ProcessState, StepState
 
 
@@ -71,15 +72,17 @@ def plan(locked: LockedProcess, among: Collection[StepRow] | None = None) -> Pla
 
 def _planned(step: StepRow, names: Mapping[str, str], later: Iterable[StepRow]) -> PlannedUndo:
     """Return the undo of a step; it waits for the undo steps of every later step."""
-    assert step.undo is not None
-    return PlannedUndo(
-        forward=step,
-        name=names[step.name],
-        agent=step.undo["agent"],
-        effect=step.undo.get("effect") or Effect.IDEMPOTENT,
-        key_retention_seconds=step.undo.get("key_retention_seconds"),
-        after=[names[successor.name] for successor in later if successor.name in names],
+    undo = step.spec.undo
+    assert undo is not None
+    spec = SpecRow(
+        after=tuple(names[successor.name] for successor in later if successor.name in names),
+        effect=undo.get("effect") or Effect.IDEMPOTENT,
+        key_retention_seconds=undo.get("key_retention_seconds"),
+        timeout_seconds=step.spec.timeout_seconds,
+        backoff_base_seconds=step.spec.backoff_base_seconds,
+        backoff_cap_seconds=step.spec.backoff_cap_seconds,
     )
+    return PlannedUndo(forward=step, name=names[step.name], agent=undo["agent"], spec=spec)
 
 
 def begin(locked: LockedProcess, outcome: str, actor: str, reason: str) -> Plan:
@@ -223,7 +226,7 @@ def _may_begin(locked: LockedProcess, step: StepRow) -> bool:
     forward = forward_of(locked, step)
     return (
         step.state == StepState.WAITING
-        and all(locked.named(name).state in SETTLED_STEP_STATES for name in step.after)
+        and all(locked.named(name).state in SETTLED_STEP_STATES for name in step.spec.after)
         and all(
             other.state != StepState.PROCESSING for other in [forward, *successors(locked, forward)]
         )
@@ -254,8 +257,8 @@ def forward_of(locked: LockedProcess, step: StepRow) -> StepRow:
 
 def _undo_name(locked: LockedProcess, step: StepRow) -> str:
     """Return a name for the undo of this generation of a step, unique in its process."""
-    assert step.undo is not None
-    name: str = step.undo["name"]
+    assert step.spec.undo is not None
+    name: str = step.spec.undo["name"]
     is_taken = any(undo.name == name for undo in locked.undo_steps)
     return f"{name}_{step.generation}" if is_taken else name
 
@@ -269,7 +272,7 @@ def _next_to(locked: LockedProcess) -> dict[str, list[int]]:
     """Return, by step name, the indexes of the forward steps that come right after it."""
     indexes: dict[str, list[int]] = {}
     for index, step in enumerate(locked.forward_steps):
-        for name in step.after:
+        for name in step.spec.after:
             indexes.setdefault(name, []).append(index)
     return indexes
 
@@ -295,13 +298,13 @@ def _depths(locked: LockedProcess) -> dict[str, int]:
     while stack:
         name = stack[-1]
         unvisited = [
-            predecessor for predecessor in by_name[name].after if predecessor not in depths
+            predecessor for predecessor in by_name[name].spec.after if predecessor not in depths
         ]
         if unvisited:
             stack += unvisited
             continue
         stack.pop()
         depths[name] = max(
-            (1 + depths[predecessor] for predecessor in by_name[name].after), default=0
+            (1 + depths[predecessor] for predecessor in by_name[name].spec.after), default=0
         )
     return depths

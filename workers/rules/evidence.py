@@ -8,6 +8,7 @@ Three columns hold the evidence: ``may_have_effect``, set by the start and clear
 person did the work, whatever a service may have done as well.
 """
 
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
@@ -80,12 +81,19 @@ def is_proved_early(step: StepRow) -> bool:
     """Say whether the early answer of a step that was called is a success, and not a person's."""
     is_success = step.early is not None and step.early.get("fault") is None
     is_persons = step.early is not None and bool(step.early.get("is_persons"))
-    return is_success and not is_persons and step.attempt > 0 and step.effect != Effect.NONE
+    return is_success and not is_persons and step.attempt > 0 and step.spec.effect != Effect.NONE
 
 
 def needs_undo(step: StepRow) -> bool:
     """Say whether undoing a process must undo this step: a call under way may yet succeed."""
     return not is_none(step) or step.is_at_work
+
+
+def is_doubtful(step: StepRow, now: datetime) -> bool:
+    """Say whether a step may have had its effect, which only a person can find out."""
+    return step.is_in_doubt and is_beyond_finding_out(
+        step.spec.effect, step.spec.key_retention_seconds, step.key_used_at, now
+    )
 
 
 def is_forgotten(step: StepRow, now: datetime) -> bool:
@@ -94,23 +102,25 @@ def is_forgotten(step: StepRow, now: datetime) -> bool:
     A success that came late has proved it, so its undo knows what to undo.
     """
     return (
-        step.effect == Effect.IDEMPOTENT
+        step.spec.effect == Effect.IDEMPOTENT
         and of(step) == Evidence.POSSIBLE
         and step.state != StepState.PROCESSED
         and step.early is None
-        and is_beyond_finding_out(step.effect, step.key_retention_seconds, step.key_used_at, now)
+        and is_beyond_finding_out(
+            step.spec.effect, step.spec.key_retention_seconds, step.key_used_at, now
+        )
     )
 
 
 def begin(step: StepRow, now: datetime) -> None:
     """Record that a call begins: from now on its effect is possible."""
-    step.may_have_effect = step.effect != Effect.NONE
+    step.may_have_effect = step.spec.effect != Effect.NONE
     step.key_used_at = step.key_used_at or now
 
 
 def ended_well(step: StepRow) -> None:
     """Record that an answer confirms the effect, whatever was recorded before."""
-    step.may_have_effect, step.is_in_doubt = step.effect != Effect.NONE, False
+    step.may_have_effect, step.is_in_doubt = step.spec.effect != Effect.NONE, False
 
 
 def ended_with(step: StepRow, fault: FaultRecord) -> None:
@@ -189,8 +199,8 @@ def lost_what_followed(step: StepRow) -> None:
     Its service may repeat an answer of which the effect has been undone since.  The mark is on the
     undo, so that it outlives answers, faults, fall-backs and new keys.
     """
-    if step.undo is not None:
-        step.undo = {**step.undo, "is_lost": True}
+    if step.spec.undo is not None:
+        step.spec = replace(step.spec, undo={**step.spec.undo, "is_lost": True})
 
 
 def ended_after_loss(step: StepRow, now: datetime) -> None:
@@ -201,7 +211,7 @@ def ended_after_loss(step: StepRow, now: datetime) -> None:
 
 def is_lost(step: StepRow) -> bool:
     """Say whether this database lacks calls of the step."""
-    return step.undo is not None and bool(step.undo.get("is_lost"))
+    return step.spec.undo is not None and bool(step.spec.undo.get("is_lost"))
 
 
 def is_unknown_at_end(step: StepRow) -> bool:
@@ -209,7 +219,7 @@ def is_unknown_at_end(step: StepRow) -> bool:
 
     An optional step that failed has an alert of its own.
     """
-    if step.state == StepState.SKIPPED and step.is_optional and step.fault is not None:
+    if step.state == StepState.SKIPPED and step.spec.is_optional and step.fault is not None:
         return False
     is_twice = of(step) == Evidence.BY_HAND and step.is_in_doubt
     return is_twice or of(step) == Evidence.POSSIBLE
@@ -217,7 +227,7 @@ def is_unknown_at_end(step: StepRow) -> bool:
 
 def may_have_run(step: StepRow, since: datetime) -> None:
     """Record that the step may have been called since then, without a trace in this database."""
-    if step.effect == Effect.NONE:
+    if step.spec.effect == Effect.NONE:
         return
     step.may_have_effect = step.is_in_doubt = True
     step.key_used_at = step.key_used_at or since

@@ -109,7 +109,7 @@ def resume(locked: LockedProcess, actor: str) -> None:
         return
     # A step that asks blocks only the steps that come after it.
     failed = [step for step in locked.active_steps if step.state == StepState.ERROR]
-    if all(step.on_failure == "ask" for step in failed):
+    if all(step.spec.on_failure == "ask" for step in failed):
         locked.move_process(locked.active_state, "resumed", actor)
 
 

@@ -4,6 +4,8 @@ Two agents never do the same work: if the first call may have had its effect, it
 under the key it was made with, and the next agent is called once the undo has succeeded.
 """
 
+from dataclasses import replace
+
 from workers.rules import compensation
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
@@ -33,8 +35,8 @@ def may_undo_first(locked: LockedProcess, step: StepRow) -> bool:
 def undo_first(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> None:
     """Undo only this step; ``restart`` then lets the next agent begin."""
     locked.touch(step)
-    following, *rest = step.fallbacks
-    step.fallbacks = [{**following, "is_awaited": True}, *rest]
+    following, *rest = step.spec.fallbacks
+    step.spec = replace(step.spec, fallbacks=({**following, "is_awaited": True}, *rest))
     undo = compensation.plan(locked, [step]).undo
     compensation.turn_back(
         locked, [step.name], undo, actor, reason=reason, to_agent=following["agent"]
@@ -43,25 +45,30 @@ def undo_first(locked: LockedProcess, step: StepRow, actor: str, reason: str) ->
 
 def is_awaited(step: StepRow) -> bool:
     """Say whether the next agent waits until the current one's effect is undone."""
-    return bool(step.fallbacks) and bool(step.fallbacks[0].get("is_awaited"))
+    return bool(step.spec.fallbacks) and bool(step.spec.fallbacks[0].get("is_awaited"))
 
 
 def take_next(locked: LockedProcess, step: StepRow) -> str:
     """Give a step to the next agent, under a new key; return the previous agent."""
     locked.touch(step)
-    previous, following = step.agent, step.fallbacks[0]
-    step.agent, step.fallbacks = following["agent"], step.fallbacks[1:]
-    if step.undo is not None:
+    previous, following = step.agent, step.spec.fallbacks[0]
+    step.agent, undo = following["agent"], step.spec.undo
+    if undo is not None:
         # The new agent's own undo applies; null: its work cannot be undone.
-        step.undo = {
-            **step.undo,
+        undo = {
+            **undo,
             "agent": following.get("undo_agent"),
             "effect": following.get("undo_effect"),
             "key_retention_seconds": following.get("undo_key_retention_seconds"),
         }
+    step.spec = replace(
+        step.spec,
+        fallbacks=tuple(step.spec.fallbacks[1:]),
+        undo=undo,
+        effect=following.get("effect") or step.spec.effect,
+        key_retention_seconds=following.get("key_retention_seconds"),
+    )
     step.failure_threshold = following.get("failure_threshold") or step.failure_threshold
-    step.effect = following.get("effect") or step.effect
-    step.key_retention_seconds = following.get("key_retention_seconds")
     # A new key for a new service: what the previous one says about the old key does not apply.
     step.begin_generation()
     step.give_attempts_back()

@@ -21,7 +21,7 @@ _GIVEN_UP = frozenset({StepState.COMPENSATED, StepState.CANCELLED, StepState.ERR
 
 def is_late(locked: LockedProcess, step: StepRow) -> bool:
     """Say whether a success is news about a step that was called and then ended without it."""
-    if step.effect == Effect.NONE or not evidence.may_have_been_called(step):
+    if step.spec.effect == Effect.NONE or not evidence.may_have_been_called(step):
         return False
     if step.state in _ENDED:
         return step.state == StepState.SKIPPED or step.is_by_hand
@@ -32,7 +32,7 @@ def is_late(locked: LockedProcess, step: StepRow) -> bool:
 
 def of_reply(locked: LockedProcess, step: StepRow, reply: Reply, actor: str) -> bool:
     """Record the success of a call whose claim no longer holds.  False: it is no news."""
-    if reply.result is None or step.effect == Effect.NONE:
+    if reply.result is None or step.spec.effect == Effect.NONE:
         return False
     body = {"result": reply.result}
     if is_former(step, reply.key):

@@ -12,7 +12,6 @@ from datetime import timedelta
 
 from msgspec import UNSET
 
-from workers.definitions.effects import is_doubtful
 from workers.rules import compensation, evidence, fall_back
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
@@ -34,11 +33,11 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: b
         locked.alert("undo_stuck", step, is_counted=is_counted, reason=message)
     elif locked.is_being_undone:
         return
-    elif step.fallbacks and evidence.is_none(step) and _may_fall_back(step):
+    elif step.spec.fallbacks and evidence.is_none(step) and _may_fall_back(step):
         fall_back.at_once(locked, step, actor)
-    elif step.fallbacks and _may_fall_back(step) and fall_back.may_undo_first(locked, step):
+    elif step.spec.fallbacks and _may_fall_back(step) and fall_back.may_undo_first(locked, step):
         fall_back.undo_first(locked, step, actor, f"{step.name}: {reason}")
-    elif step.is_optional:
+    elif step.spec.is_optional:
         locked.move(step, StepState.SKIPPED, "skipped", actor, public=True, reason=reason)
         locked.alert("step_skipped", step, reason=message)
     elif not locked.is_forward:
@@ -48,11 +47,11 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: b
         compensation.begin(locked, ProcessState.COMPENSATED, actor, f"{step.name}: {reason}")
     elif _is_refused(step) or _is_of_our_side(step):
         _stop(locked, step, actor, reason)
-    elif step.on_failure == "wait" and not _is_waited_for_in_vain(locked, step):
+    elif step.spec.on_failure == "wait" and not _is_waited_for_in_vain(locked, step):
         _wait(locked, step, actor)
-    elif step.on_failure == "ask":
+    elif step.spec.on_failure == "ask":
         locked.alert("decision_needed", step, is_counted=is_counted, reason=message)
-    elif step.on_failure == "compensate" and not compensation.is_past_no_return(locked):
+    elif step.spec.on_failure == "compensate" and not compensation.is_past_no_return(locked):
         compensation.begin(locked, ProcessState.COMPENSATED, actor, f"{step.name}: {reason}")
         locked.alert("process_compensating", step, reason=message)
     else:
@@ -84,7 +83,7 @@ def _may_fall_back(step: StepRow) -> bool:
 
 def _is_waited_for_in_vain(locked: LockedProcess, step: StepRow) -> bool:
     """Say whether the step could not be called even after the wait."""
-    return is_unjudged(step) or is_doubtful(step, locked.now)
+    return is_unjudged(step) or evidence.is_doubtful(step, locked.now)
 
 
 def carry_out_deadline(locked: LockedProcess, actor: str) -> None:
@@ -123,7 +122,7 @@ def _stop(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> None
 def _wait(locked: LockedProcess, step: StepRow, actor: str) -> None:
     locked.touch(step)
     step.give_attempts_back()
-    step.not_before = locked.now + timedelta(seconds=step.wait_seconds)
+    step.not_before = locked.now + timedelta(seconds=step.spec.wait_seconds)
     locked.move(
         step,
         StepState.PENDING,

@@ -4,12 +4,12 @@ Each command is journalled with its actor and reason, and raises ``StateError``,
 if the state forbids it.
 """
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from workers.definitions import registry
 from workers.definitions.checked_values import TIMEOUT_SECONDS
-from workers.definitions.effects import is_doubtful
 from workers.exceptions import MessageError, StateError
 from workers.protocol.messages import storable
 from workers.rules import compensation, evidence, external_answers
@@ -33,7 +33,7 @@ def doubtful(locked: LockedProcess) -> list[str]:
     return [
         step.name
         for step in failed
-        if is_doubtful(step, locked.now) or compensation.is_forgotten(locked, step)
+        if evidence.is_doubtful(step, locked.now) or compensation.is_forgotten(locked, step)
     ]
 
 
@@ -101,7 +101,7 @@ def redo(
 
 def _redo(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> list[str]:
     process = locked.process
-    is_repeated = is_doubtful(step, locked.now)
+    is_repeated = evidence.is_doubtful(step, locked.now)
     failures = step.failure_count
     if process.state == ProcessState.PROCESSED:
         locked.move_process(
@@ -119,7 +119,7 @@ def _redo(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> list
         evidence.may_happen_twice(step)
     # Evaluate its condition again unless it is known to have been true.
     waits = is_unjudged(step) or _may_be_unwanted(step)
-    waits = waits or not locked.unsettled().isdisjoint(step.after)
+    waits = waits or not locked.unsettled().isdisjoint(step.spec.after)
     locked.move(
         step,
         StepState.WAITING if waits else StepState.PENDING,
@@ -132,7 +132,7 @@ def _redo(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> list
     unsettled = locked.unsettled()
     for later in locked.forward_steps:
         has_begun = later.state != StepState.PENDING or later.began_at is not None
-        if not has_begun and not unsettled.isdisjoint(later.after):
+        if not has_begun and not unsettled.isdisjoint(later.spec.after):
             later.not_before = None
             locked.move(later, StepState.WAITING, "resubmitted", actor)
     return [step.name] if is_repeated else []
@@ -143,7 +143,7 @@ def left_out(locked: LockedProcess) -> list[str]:
     return [
         step.name
         for step in locked.forward_steps
-        if step.state == StepState.SKIPPED and step.is_optional and step.fault is not None
+        if step.state == StepState.SKIPPED and step.spec.is_optional and step.fault is not None
     ]
 
 
@@ -171,7 +171,7 @@ def _refuse_to_redo(locked: LockedProcess, step: StepRow, *, may_happen_twice: b
         raise refused("erased", subject=process.subject)
     if _may_be_unwanted(step) and step.attempt == 0 and step.not_before is None:
         raise refused("condition_was_false", step=step.name)
-    if not is_doubtful(step, locked.now):
+    if not evidence.is_doubtful(step, locked.now):
         return
     if step.has_undo and not is_processed:
         raise refused("redo_undoes_first", step=step.name)
@@ -181,7 +181,7 @@ def _refuse_to_redo(locked: LockedProcess, step: StepRow, *, may_happen_twice: b
 
 def _may_be_unwanted(step: StepRow) -> bool:
     """Say whether a skipped step may have been skipped because its condition was false."""
-    return step.is_judged and step.fault is None
+    return step.spec.is_judged and step.fault is None
 
 
 def pause(locked: LockedProcess, actor: str, reason: str) -> None:
@@ -278,7 +278,7 @@ def retime(locked: LockedProcess, name: str, seconds: int, actor: str, reason: s
         )
     if step.is_deferred:
         _retime_answer(locked, step, seconds, actor, reason)
-    elif seconds == step.timeout_seconds:
+    elif seconds == step.spec.timeout_seconds:
         raise StateError(f"Step {name} has {seconds} s already.")
     else:
         _retime_attempts(locked, step, seconds, actor, reason)
@@ -300,17 +300,13 @@ def _retime_attempts(
 ) -> None:
     """Set the timeout of each attempt; the current attempt can only get less."""
     locked.touch(step)
-    change = [step.timeout_seconds, seconds]
-    step.timeout_seconds = seconds
+    change = [step.spec.timeout_seconds, seconds]
+    step.spec = replace(step.spec, timeout_seconds=seconds)
     if step.is_at_work and step.started_at is not None and step.complete_by is not None:
         # If its time is already up, it ends now, not in the past.
         end = max(step.started_at + timedelta(seconds=seconds), locked.now)
         step.complete_by = min(step.complete_by, end)
     _note(locked, step, "retimed", actor, reason, timeout_seconds=change)
-    if step.state == StepState.PROCESSING and step.started_at is None:
-        step.not_before = locked.now
-        reason = "an operator set its time"
-        locked.move(step, StepState.PENDING, "handed_back", actor, reason=reason)
 
 
 def complete(

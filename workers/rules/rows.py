@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from workers.definitions.effects import Effect
 from workers.protocol.faults import FaultRecord
+from workers.specs import SpecRow
 from workers.states import StepState
 
 
@@ -44,27 +44,11 @@ class StepRow:
     name: str
     state: str
     agent: str
-    after: Sequence[str] = ()
-    fallbacks: list[dict[str, Any]] = field(default_factory=list)
-    undo: dict[str, Any] | None = None
     undoes_id: int | None = None
-    is_optional: bool = False
-    on_failure: str = "error"
-    wait_seconds: int = 0
-    delay_seconds: int = 0
-    is_judged: bool = False
-    effect: str = Effect.IDEMPOTENT
-    key_retention_seconds: int | None = None
-    total_seconds: int | None = None
-    timeout_seconds: int = 30
+    spec: SpecRow = field(default_factory=SpecRow)
     failure_threshold: int = 3
-    backoff_base_seconds: float = 2.0
-    backoff_cap_seconds: float = 300.0
     claim_id: UUID | None = None
     locked_by: str | None = None
-    claimed_at: datetime | None = None
-    #: Only code of the release before asks: it claims before it starts.
-    dispatch_by: datetime | None = None
     started_at: datetime | None = None
     complete_by: datetime | None = None
     delivery: UUID | None = None
@@ -110,7 +94,7 @@ class StepRow:
     @property
     def has_undo(self) -> bool:
         """Say whether an agent can undo what the step does."""
-        return self.undo is not None and bool(self.undo["agent"])
+        return self.spec.undo is not None and bool(self.spec.undo["agent"])
 
     def begin_generation(self) -> None:
         """Give the step a new idempotency key, which no call has used yet."""
@@ -144,14 +128,12 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class PlannedUndo:
-    """An undo step to create: for which step, and after which undo steps."""
+    """An undo step to create, and for which step."""
 
     forward: StepRow
     name: str
     agent: str
-    effect: str
-    key_retention_seconds: int | None
-    after: list[str]
+    spec: SpecRow
 
 
 @dataclass(slots=True)

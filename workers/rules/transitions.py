@@ -131,7 +131,7 @@ class LockedProcess:
         count = 0
         while count != len(names):
             count = len(names)
-            names |= {step.name for step in steps if not names.isdisjoint(step.after)}
+            names |= {step.name for step in steps if not names.isdisjoint(step.spec.after)}
         return names
 
     def ready_forward_steps(self) -> list[StepRow]:
@@ -140,7 +140,7 @@ class LockedProcess:
         return [
             step
             for step in self.forward_steps
-            if step.state == StepState.WAITING and unsettled.isdisjoint(step.after)
+            if step.state == StepState.WAITING and unsettled.isdisjoint(step.spec.after)
         ]
 
     def note(
@@ -277,8 +277,8 @@ class LockedProcess:
         step.attempt += 1
         step.claim_id = uuid4()
         step.locked_by, step.delivery = worker, delivery
-        step.claimed_at = step.started_at = step.dispatch_by = self.now
-        step.complete_by = self.now + timedelta(seconds=step.timeout_seconds)
+        step.started_at = self.now
+        step.complete_by = self.now + timedelta(seconds=step.spec.timeout_seconds)
         step.began_at = step.began_at or self.now
         evidence.begin(step, self.now)
         if self.process.state == ProcessState.PENDING:
@@ -331,14 +331,14 @@ class LockedProcess:
         if self.is_given_up(step):
             self.release(step, event, actor, **facts)
             return False
-        backoff = Backoff(step.backoff_base_seconds, step.backoff_cap_seconds)
+        backoff = Backoff(step.spec.backoff_base_seconds, step.spec.backoff_cap_seconds)
         delay = backoff.seconds(step.failure_count, rng)
         if fault.retry_after:
             delay = max(delay, fault.retry_after)
         if is_last or is_exhausted(step.failure_count, step.failure_threshold):
             self.move(step, StepState.ERROR, event, actor, public=True, **facts)
             return True
-        if is_out_of_time(step.began_at, step.total_seconds, self.now, delay):
+        if is_out_of_time(step.began_at, step.spec.total_seconds, self.now, delay):
             facts["reason"] = "total_exhausted"
             self.move(step, StepState.ERROR, event, actor, public=True, **facts)
             return True
@@ -369,14 +369,15 @@ def _claim_facts(step: StepRow) -> dict[str, Any]:
     return {
         "agent": step.agent,
         "locked_by": step.locked_by,
-        "claimed_at": text_of(step.claimed_at) if step.claimed_at else None,
+        # A claim is a start; readers of older rows tell them apart.
+        "claimed_at": text_of(step.started_at) if step.started_at else None,
         "started_at": text_of(step.started_at) if step.started_at else None,
         "complete_by": text_of(step.complete_by) if step.complete_by else None,
     }
 
 
 def _end_claim(step: StepRow) -> None:
-    step.claim_id = step.locked_by = step.claimed_at = step.dispatch_by = None
+    step.claim_id = step.locked_by = None
     step.started_at = step.complete_by = step.delivery = None
     step.deferral = step.escalate_at = None
     step.is_filed = False

@@ -19,7 +19,7 @@ from workers.store import (
     unknown_definitions,
     worker_alerts,
 )
-from workers.store.claims import find_work, release
+from workers.store.claims import find_work
 from workers.store.duties import Duty, When
 from workers.store.settle import filed_replies, settle_replies
 from workers.wire import dispatch
@@ -91,7 +91,6 @@ def _flagged(limit: int, now: datetime | None) -> list[int]:
 def _poll(worker: str, now: datetime | None) -> None:
     """Carry on processes that stand still, and perform the duties of a poll."""
     _advance(find_work.standing_still(int(sas.claim_batch)), worker, now)
-    release.unstarted(worker, now)
     duties.perform(duties.registered(When.POLL) | _own_duties(now), worker)
 
 

@@ -70,7 +70,7 @@ def pass_time(seconds: float, process: Process | None = None) -> None:
     """
     steps = Step.objects.all() if process is None else Step.objects.filter(process=process)
     names = [
-        *("not_before", "claimed_at", "dispatch_by", "started_at", "complete_by"),
+        *("not_before", "started_at", "complete_by"),
         *("escalate_at", "began_at", "key_used_at"),
     ]
     for step in steps:

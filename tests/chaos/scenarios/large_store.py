@@ -47,8 +47,6 @@ def main(open_ones: int, expired: int) -> None:
                 "process_id": process.pk,
                 "idempotency_key": f"{process.uid.hex}:0:1",
                 "claim_id": uuid.uuid4(),
-                "claimed_at": by - timedelta(minutes=1),
-                "dispatch_by": by - timedelta(seconds=45),
                 "started_at": by - timedelta(seconds=30),
                 "complete_by": by,
             })  # fmt: skip

@@ -235,7 +235,6 @@ _OF_PROCESSES = (
     call(filed_replies.file, REPLY, "agent", on=order.at_work),
     call(release.release_unfinished, "run-1", "worker", on=(order.at_work, order.turned_round)),
     call(_unbegun, DELIVERY_OF_CLAIM, STEPS_BUT_ITS, "worker", on=order.at_work),
-    call(release.unstarted, "supervisor", on=order.of_before),
     call(dead_workers.note, "run-1", bool, "signal 9 (SIGKILL)", on=order.at_work),
     call(expire_claims.expire, "supervisor", on=(order.expired, order.unanswered, order.tired)),
     call(expire_claims.extend_gap, 120, 10, on=order.expired),

@@ -53,15 +53,6 @@ def claimed(seconds: float = 5) -> Scene:
     return scene
 
 
-def of_before() -> Scene:
-    """Code of the release before has claimed, and nobody has started it."""
-    scene = claimed(300)
-    Step.objects.filter(process=scene.process_id, state="processing").update(
-        started_at=None, complete_by=None, delivery=None
-    )
-    return scene
-
-
 def at_work(seconds: float = 5) -> Scene:
     """Two branches are under way."""
     scene = claimed(80)

@@ -55,7 +55,7 @@ def step(row: Step, process: Process, now: datetime, facts: Facts | None, settle
 
 
 def _waiting(row: Step, process: Process, now: datetime, facts: Facts, settled: Set[str]) -> str:
-    if before := [name for name in row.after if name not in settled]:
+    if before := [name for name in row.spec.after if name not in settled]:
         return _("waits for %(steps)s") % {"steps": in_words(say_names(before))}
     if row.undoes_id is not None and process.paused_at is None:
         return _("waits until the step that it undoes, and those after that, have ended")
@@ -138,7 +138,7 @@ def _state(process: Process, steps: Sequence[tuple[Step, str]], now: datetime, f
     undecided = [
         f"{row.name} {why}"
         for row, why in in_error
-        if row.on_failure == "ask" and process.state == ProcessState.PROCESSING
+        if row.spec.on_failure == "ask" and process.state == ProcessState.PROCESSING
     ]
     sentences = []
     if undecided:

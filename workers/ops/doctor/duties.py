@@ -125,9 +125,9 @@ def claims_are_not_dated_in_the_future() -> Iterable[Finding]:
     """Look for claims made before the database's clock was set back."""
     moment, params = dialect.clock(None)
     count, seconds = dialect.fetch(
-        "SELECT count(*), max(s.claimed_at) FROM workers_live l JOIN workers_step s"
+        "SELECT count(*), max(s.started_at) FROM workers_live l JOIN workers_step s"
         " ON s.id = l.step_id WHERE l.state = 'processing'"
-        f" AND s.claimed_at > {dialect.later(moment, str(lateness.AHEAD_SECONDS))}",
+        f" AND s.started_at > {dialect.later(moment, str(lateness.AHEAD_SECONDS))}",
         params,
     )[0]
     latest = dialect.instant(seconds)

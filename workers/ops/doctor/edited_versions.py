@@ -33,11 +33,10 @@ def find_edited() -> list[Finding]:
     """
     workflows = {(workflow.name, workflow.version): workflow for workflow in registry.workflows()}
     processes = {process.pk: process for process in _examples()}
-    columns = ("process_id", "name", "after", "agent", "undo", "is_judged")
     rows = Step.objects.filter(process__in=processes, undoes=None).order_by("process", "position")
-    steps: dict[int, list[dict[str, Any]]] = {pk: [] for pk in processes}
-    for row in rows.values(*columns):
-        steps[row["process_id"]].append(row)
+    steps: dict[int, list[Step]] = {pk: [] for pk in processes}
+    for row in rows.only("process", "name", "agent", "spec_digest"):
+        steps[row.process_id].append(row)
     warnings = {}
     for pk, process in processes.items():
         key = (process.workflow, process.version)
@@ -71,15 +70,15 @@ def _of_code(workflow: Workflow) -> Shape:
     }
 
 
-def _of_rows(rows: Iterable[dict[str, Any]], workflow: Workflow) -> Shape:
+def _of_rows(rows: Iterable[Step], workflow: Workflow) -> Shape:
     shape = {}
     for row in rows:
-        spec, undo = workflow.by_name.get(row["name"]), row["undo"]
-        shape[row["name"]] = {
-            "after": sorted(row["after"]),
-            "agent": _as_declared(row["agent"], spec),
+        spec, undo = workflow.by_name.get(row.name), row.spec.undo
+        shape[row.name] = {
+            "after": sorted(row.spec.after),
+            "agent": _as_declared(row.agent, spec),
             "undo": undo and [undo["name"], _as_declared(undo["agent"], spec, is_undo=True)],
-            "is_judged": row["is_judged"],
+            "is_judged": row.spec.is_judged,
         }
     return shape
 

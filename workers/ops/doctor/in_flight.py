@@ -8,7 +8,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from workers.definitions import registry
 from workers.definitions.sentences import say as _
 from workers.definitions.sentences import say_counted as ngettext
-from workers.models import Process, Step
+from workers.models import Process, Spec, Step
 from workers.ops.doctor.finding import REFUSED, Finding, error
 from workers.states import OPEN_PROCESS_STATES, ProcessState, StepState
 
@@ -26,8 +26,7 @@ _COLUMNS = (
     "name",
     "undone",
     "agent",
-    "undo",
-    "fallbacks",
+    "spec_digest",
     "state",
 )
 
@@ -63,11 +62,11 @@ def _lacking(
 
 def _agents_of(row: dict[str, Any]) -> set[str]:
     """Return the agents that steps of a row may still be sent to."""
-    undo = row["undo"] or {}
-    names = [undo.get("agent")]
+    spec = Spec.of([row["spec_digest"]])[row["spec_digest"]]
+    names = [(spec.undo or {}).get("agent")]
     if row["state"] in _UNSETTLED:
         names.append(row["agent"])
-        for fallback in row["fallbacks"] or ():
+        for fallback in spec.fallbacks:
             names += [fallback.get("agent"), fallback.get("undo_agent")]
     return {name for name in names if name}
 

@@ -72,7 +72,7 @@ class Claim(msgspec.Struct, frozen=True):
             attempt=step.attempt,
             step=step.name,
             agent=step.agent,
-            timeout_seconds=step.timeout_seconds,
+            timeout_seconds=step.spec.timeout_seconds,
             key=step.idempotency_key,
             is_alone=is_alone,
             undoes_id=step.undoes_id,
@@ -129,7 +129,7 @@ class Room:
         if self._is_taken_alone or self.left(step.agent) <= 0:
             return False
         is_alone = runs_alone(step)
-        is_late = step.timeout_seconds > self.seconds
+        is_late = step.spec.timeout_seconds > self.seconds
         if is_late or (is_alone and (not self.is_idle or self._has_taken)):
             due_since = step.not_before or now
             self.lone_seconds = max(self.lone_seconds or 0.0, (now - due_since).total_seconds())
@@ -330,7 +330,7 @@ def take(
         if not own_room.take(step, locked.now):
             continue
         # A call in doubt is queried first, and then perhaps made.
-        calls = 1 + (step.effect == Effect.QUERYABLE and step.is_in_doubt)
+        calls = 1 + (step.spec.effect == Effect.QUERYABLE and step.is_in_doubt)
         locked_flow.spend(agent, calls)
         locked.claim(step, own_room.worker, own_room.delivery)
         claims.append(
@@ -353,7 +353,7 @@ def take_or_queue(
     own_room: Room | None = None,
 ) -> list[Claim]:
     """Claim steps that have just become ready, or queue them behind those that wait already."""
-    prompt = [pair for pair in ready if not pair[1].delay_seconds]
+    prompt = [pair for pair in ready if not pair[1].spec.delay_seconds]
     claims = take(prompt, locked_flow, own_room, waited_for)
     for locked, step in ready:
         if step.state == StepState.WAITING:

@@ -10,14 +10,12 @@ from workers.rules import evidence
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
 from workers.runtime.failpoints import durable
-from workers.store import isolation
+from workers.store import isolation, specs
 from workers.store.claims.claim_steps import Claim
 from workers.store.db import dialect
 from workers.store.locked import load
 
 REASON = "the worker was stopped"
-#: How long after its last sending a claim of the release before counts as given up.
-UNSTARTED = timedelta(minutes=1)
 
 
 def release_unfinished(
@@ -37,7 +35,8 @@ def release_unfinished(
         "SELECT s.id, s.process_id FROM workers_live l JOIN workers_step s ON s.id = l.step_id"
         " WHERE l.state = 'processing' AND NOT l.is_deferred AND s.state = 'processing'"
         " AND s.complete_by > %s AND s.reply IS NULL AND s.deferral IS NULL"
-        f" AND s.locked_by LIKE %s AND (s.effect <> %s OR {dialect.among('s.agent')})"
+        " AND s.locked_by LIKE %s"
+        f" AND ({specs.value('effect')} <> %s OR {dialect.among('s.agent')})"
         f" AND NOT {isolation.is_at_rest('process', 'release', 's.process_id', moment)}"
         " ORDER BY s.process_id, s.id LIMIT %s",
         [
@@ -124,30 +123,6 @@ def _release_of(
         isolation.apart(
             sorted(set(process_ids)), release, isolation.alerting("process", "release", now)
         )
-    )
-
-
-def unstarted(worker: str, now: datetime | None = None) -> int:
-    """Release claims that code of the release before made and nobody has started; return how many.
-
-    While a Scheduler of that release lives it sends them again.  Counts no failure.
-    """
-    before = dialect.instant_text(dialect.read_clock(now) - UNSTARTED)
-    rows = dialect.fetch(
-        "SELECT s.id, s.process_id FROM workers_live l JOIN workers_step s ON s.id = l.step_id"
-        " WHERE l.look_at < %s AND s.state = 'processing' AND s.started_at IS NULL"
-        " AND s.dispatch_by < %s ORDER BY s.process_id, s.id LIMIT %s",
-        [before, before, int(sas.sweep_batch)],
-    )
-    step_ids = {step_id for step_id, _ in rows}
-    return _release_of(
-        [process_id for _, process_id in rows],
-        lambda: durable("release.unstarted"),
-        lambda step: step.id in step_ids and step.claim_id is not None and step.started_at is None,
-        worker,
-        None,
-        now=now,
-        reason="nobody started it",
     )
 
 

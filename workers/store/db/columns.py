@@ -11,6 +11,7 @@ from django.db.models import Model
 #: Type of a model's field -> kind of ``dialect.rows_as``.
 _KINDS = {
     "BigAutoField": "id",
+    "BigIntegerField": "id",
     "BooleanField": "bool",
     "CharField": "text",
     "DateTimeField": "instant",

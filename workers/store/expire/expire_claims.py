@@ -13,7 +13,7 @@ from workers.rules.transitions import LockedProcess
 from workers.runtime.failpoints import around
 from workers.runtime.gc_control import collected_later
 from workers.states import StepState
-from workers.store import isolation
+from workers.store import isolation, specs
 from workers.store.db import dialect, prepared_plans
 from workers.store.db.transactions import durable
 from workers.store.locked import load
@@ -143,7 +143,8 @@ def extend_gap(gap_seconds: float, extension_seconds: float, now: datetime | Non
     ones are recognized.
     """
     at = dialect.read_clock(now)
-    as_it_was_set = dialect.later("s.started_at", f"(s.timeout_seconds + {LEAST_EXTENSION})")
+    timeout = specs.value("timeout_seconds")
+    as_it_was_set = dialect.later("s.started_at", f"({timeout} + {LEAST_EXTENSION})")
     step_ids = (
         "SELECT s.id FROM workers_live l JOIN workers_step s ON s.id = l.step_id"
         " WHERE l.look_at < %s"

@@ -7,11 +7,11 @@ from functools import cache, lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from workers.conf import sas
-from workers.models import Process, Step
+from workers.models import Process, Spec, Step
 from workers.protocol.faults import FaultRecord
 from workers.rules.rows import Entry, ProcessRow, StepRow
 from workers.rules.transitions import LockedProcess
-from workers.store import alerts, journal, sinks
+from workers.store import alerts, journal, sinks, specs
 from workers.store.db import dialect, transactions
 from workers.store.db.columns import columns_of
 from workers.store.db.transactions import Check, LostRow
@@ -40,10 +40,13 @@ def again_when_lost(verb: Callable[P, R]) -> Callable[P, R]:
     return repeated
 
 
-_STEP_FIELDS = [f.name for f in fields(StepRow) if f.name not in ("is_filed", "result")]
+_STEP_FIELDS = [f.name for f in fields(StepRow) if f.name not in ("is_filed", "result", "spec")]
+_SPEC = [f.name for f in fields(StepRow)].index("spec")
 # Decisions never look at results: they are kept as texts beside the rows.
 _STEP_SELECT = ", ".join(
-    {"is_filed": "t.reply IS NOT NULL", "result": "NULL"}.get(name, f't."{name}"')
+    {"is_filed": "t.reply IS NOT NULL", "result": "NULL", "spec": "t.spec_digest"}.get(
+        name, f't."{name}"'
+    )
     for name in (field.name for field in fields(StepRow))
 )
 _PROCESS_SELECT = ", ".join(
@@ -69,7 +72,7 @@ def _fault(document: Any) -> FaultRecord | None:
 def _fixes(row: type, is_postgres: bool) -> tuple[_Fix, ...]:
     """Return the conversions from database values to a row in memory, by column index."""
     kinds = {**columns_of(Step if row is StepRow else Process)}
-    kinds |= {"after": "names", "no_return": "names", "fault": "fault"}
+    kinds |= {"spec": "id", "no_return": "names", "fault": "fault"}
     fix: dict[str, Callable[[Any], Any]] = {
         "json": dialect.document,
         "names": _names,
@@ -193,9 +196,11 @@ def _lock(
         process = ProcessRow(*values)
         processes[process.id] = locked = LockedProcess(process, [], at)
         locked.process_as_read, locked.input_as_read = values, text
+    known = Spec.of(row[_SPEC] for row in step_rows)
     for values in _read(step_rows, _fixes(StepRow, is_postgres)):
         values.pop()
         text = values.pop()
+        values[_SPEC] = known[values[_SPEC]]
         step = StepRow(*values)
         # Skip steps of processes another session holds.
         if (owner := processes.get(step.process_id)) is not None:
@@ -290,6 +295,7 @@ def write_part(processes: Sequence[LockedProcess], *, only_steps: bool = False) 
 
 def insert_planned(processes: Sequence[LockedProcess]) -> None:
     """Insert the planned undo steps, waiting, and add them to their processes."""
+    specs.keep(planned.spec for locked in processes for planned in locked.planned)
     for locked in processes:
         if not locked.planned:
             continue
@@ -299,23 +305,19 @@ def insert_planned(processes: Sequence[LockedProcess]) -> None:
                     process_id=locked.process.id,
                     name=planned.name,
                     position=len(locked.steps) + index,
-                    after=planned.after,
                     agent=planned.agent,
-                    effect=planned.effect,
-                    key_retention_seconds=planned.key_retention_seconds,
+                    spec_digest=planned.spec.digest,
                     turn=locked.process.turn or locked.now,
                     undoes_id=planned.forward.id,
-                    timeout_seconds=planned.forward.timeout_seconds,
                     failure_threshold=int(sas.undo_threshold),
-                    backoff_base_seconds=planned.forward.backoff_base_seconds,
-                    backoff_cap_seconds=planned.forward.backoff_cap_seconds,
                     idempotency_key=f"{planned.forward.idempotency_key}:undo",
                 )
                 for index, planned in enumerate(locked.planned)
             ]
         )
-        for row in rows:
-            step = StepRow(**{name: getattr(row, name) for name in _STEP_FIELDS})
+        for row, planned in zip(rows, locked.planned, strict=True):
+            values = {name: getattr(row, name) for name in _STEP_FIELDS}
+            step = StepRow(**values, spec=planned.spec)
             locked.steps.append(step)
             locked.steps_as_read[step.id] = save.values_of(step)
         locked.planned = []

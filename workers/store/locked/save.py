@@ -14,6 +14,7 @@ from workers.models import Process, Step
 from workers.rules.rows import Origin, ProcessRow, StepRow
 from workers.rules.transitions import LockedProcess
 from workers.states import StepState
+from workers.store import specs
 from workers.store.db import bulk_update, dialect, prepared_plans
 from workers.store.db.columns import columns_of
 from workers.store.db.transactions import Check, LostRow
@@ -23,9 +24,7 @@ from workers.store.db.transactions import Check, LostRow
 _NEVER_UPDATED = frozenset(
     {
         *("id", "process_id", "subject", "workflow", "version", "turn"),
-        *("on_deadline", "has_on_end", "is_told", "name", "after", "undoes_id", "is_optional"),
-        *("on_failure", "wait_seconds", "delay_seconds", "is_judged", "total_seconds"),
-        *("backoff_base_seconds", "backoff_cap_seconds", "is_filed", "result"),
+        *("on_deadline", "has_on_end", "is_told", "name", "undoes_id", "is_filed", "result"),
     }
 )
 PROCESS_COLUMNS, STEP_COLUMNS = (
@@ -103,6 +102,7 @@ def steps(processes: Sequence[LockedProcess]) -> list[Check]:
     attempt: no two claims of a step ever have the same number.
     """
     changes, owners = [], {}
+    new_specs = []
     for locked in processes:
         for step in locked.steps:
             origin = locked.step_origins.get(step.id)
@@ -114,6 +114,9 @@ def steps(processes: Sequence[LockedProcess]) -> list[Check]:
                     # After an outage it is extended without the process lock, but decisions
                     # made here used the value as read.
                     change["complete_by"] = step.complete_by
+                if change.pop("spec", None) is not None:
+                    new_specs.append(step.spec)
+                    change["spec_digest"] = step.spec.digest
                 _add_documents(change, step, origin)
                 was = {
                     "was_state": origin.state,
@@ -123,6 +126,7 @@ def steps(processes: Sequence[LockedProcess]) -> list[Check]:
                     "was_attempt": as_read[_ATTEMPT],
                 }
                 changes.append((step.id, change, was))
+    specs.keep(new_specs)
     by_columns = _by_columns(changes)
     # The other steps are only written under the process lock, which is held.
     at_work = [ids for rows in by_columns.values() if (ids := _at_work(rows))]

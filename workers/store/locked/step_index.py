@@ -25,7 +25,7 @@ def is_wrong(step: str = "s", live: str = "l") -> str:
         f" ({live}.not_before IS NULL) <> ({step}.not_before IS NULL))"
         f" OR {live}.is_deferred <> ({step}.deferral IS NOT NULL)"
         f" OR COALESCE({live}.look_at > {step}.complete_by,"
-        f" ({live}.look_at IS NULL) <> ({step}.claimed_at IS NULL))))"
+        f" ({live}.look_at IS NULL) <> ({step}.started_at IS NULL))))"
     )
 
 
@@ -50,7 +50,7 @@ def mend(process_ids: Sequence[int]) -> int:
         dialect.execute(
             f"INSERT INTO workers_live ({COLUMNS})"
             " SELECT s.id, s.agent, s.state, s.turn, s.not_before, CASE WHEN s.state = 'processing'"
-            " THEN COALESCE(s.complete_by, s.claimed_at) END, s.deferral IS NOT NULL"
+            " THEN s.complete_by END, s.deferral IS NOT NULL"
             f" FROM workers_step s WHERE s.state IN ({_STATES}) AND {dialect.among('s.id')}",
             params,
         )

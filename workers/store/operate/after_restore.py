@@ -117,12 +117,12 @@ def _mark(
     steps = [
         step
         for step in locked.steps
-        if step.state in _MAY_HAVE_RUN and step.effect != Effect.NONE and not step.is_filed
+        if step.state in _MAY_HAVE_RUN and step.spec.effect != Effect.NONE and not step.is_filed
     ]
     live = {
         step.id
         for step in locked.steps
-        if until is not None and step.claimed_at is not None and step.claimed_at > until
+        if until is not None and step.started_at is not None and step.started_at > until
     }
     for step in steps:
         locked.touch(step)
@@ -153,7 +153,7 @@ def _perhaps_undone(locked: LockedProcess, local: Collection[str]) -> list[str]:
     """Mark the steps that may have been undone since; return the names of those that are done."""
     perhaps = []
     for step in locked.forward_steps:
-        if step.undo is None or step.agent in local:
+        if step.spec.undo is None or step.agent in local:
             continue
         locked.touch(step)
         evidence.lost_what_followed(step)

@@ -59,7 +59,7 @@ def _take_former(
     locked: LockedProcess, step: StepRow, key: str, body: dict[str, Any], actor: str
 ) -> external_answers.Outcome:
     """Keep a success of a call under a former key of the step; raise ``BadToken`` for the rest."""
-    if body.get("fault") is not None or step.effect == Effect.NONE:
+    if body.get("fault") is not None or step.spec.effect == Effect.NONE:
         raise BadToken(OVER)
     if not late_success.is_former(step, key):
         raise BadToken(OVER)

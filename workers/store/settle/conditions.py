@@ -38,7 +38,7 @@ def judge(processes: Sequence[LockedProcess], actor: str) -> set[int]:
             for locked in processes
             if locked.is_forward
             for step in locked.ready_forward_steps()
-            if step.is_judged and step.id not in judged_ids
+            if step.spec.is_judged and step.id not in judged_ids
         ]
         if not ready:
             _leave_to_others(unknown_versions)

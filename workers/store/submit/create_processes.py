@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -11,8 +12,9 @@ from workers.definitions.effects import Effect
 from workers.definitions.workflow import StepSpec, Workflow
 from workers.models import Process
 from workers.rules.rows import Entry, NewProcess
+from workers.specs import SpecRow
 from workers.states import ProcessState, StepState
-from workers.store import journal, sinks
+from workers.store import journal, sinks, specs
 from workers.store.db import dialect, prepared_plans, transactions
 from workers.store.locked import load
 from workers.store.settle.carry_on import carry_on
@@ -43,6 +45,7 @@ def submit(
     is_judged = begins_judged(workflow)
     is_last = not is_judged and not any(request.told for request in requests)
     with prepared_plans.prepared(), transactions.writes(is_last=is_last):
+        specs.keep(spec_row(spec) for spec in workflow.steps)
         insert_rows.steps(processes, steps(workflow, at))
         journal.write([_submitted(process, actor) for process in processes], at)
     sinks.make(
@@ -148,23 +151,40 @@ def _step(position: int, spec: StepSpec, at: datetime) -> dict[str, Any]:
         "position": position,
         "state": StepState.WAITING if waits else StepState.PENDING,
         "not_before": None if waits else at + timedelta(seconds=spec.delay_seconds),
-        "after": list(spec.after),
         "agent": spec.agent,
-        "fallbacks": [asdict(fallback) for fallback in spec.fallbacks],
-        "undo": asdict(spec.undo) if spec.undo else None,
-        "on_failure": spec.on_failure,
-        "wait_seconds": spec.wait_seconds,
-        "is_optional": spec.optional,
-        "delay_seconds": spec.delay_seconds,
-        "is_judged": spec.is_judged,
-        "effect": spec.effect or Effect.IDEMPOTENT,
-        "key_retention_seconds": spec.key_retention_seconds,
-        "total_seconds": spec.total_seconds,
-        "timeout_seconds": int(_either(spec.timeout_seconds, sas.step_timeout_seconds)),
+        "spec_digest": spec_row(spec).digest,
         "failure_threshold": int(_either(spec.failure_threshold, sas.failure_threshold)),
-        "backoff_base_seconds": _either(spec.backoff_base_seconds, sas.backoff_base_seconds),
-        "backoff_cap_seconds": _either(spec.backoff_cap_seconds, sas.backoff_cap_seconds),
     }
+
+
+def spec_row(spec: StepSpec) -> SpecRow:
+    """Return what the steps of a declaration share, with the defaults of the settings."""
+    return _spec_row(
+        spec,
+        int(_either(spec.timeout_seconds, sas.step_timeout_seconds)),
+        float(_either(spec.backoff_base_seconds, sas.backoff_base_seconds)),
+        float(_either(spec.backoff_cap_seconds, sas.backoff_cap_seconds)),
+    )
+
+
+@lru_cache(maxsize=1000)
+def _spec_row(spec: StepSpec, timeout: int, backoff_base: float, backoff_cap: float) -> SpecRow:
+    return SpecRow(
+        after=tuple(spec.after),
+        fallbacks=tuple(asdict(fallback) for fallback in spec.fallbacks),
+        undo=asdict(spec.undo) if spec.undo else None,
+        is_optional=spec.optional,
+        on_failure=str(spec.on_failure),
+        wait_seconds=spec.wait_seconds,
+        delay_seconds=spec.delay_seconds,
+        is_judged=spec.is_judged,
+        effect=str(spec.effect or Effect.IDEMPOTENT),
+        key_retention_seconds=spec.key_retention_seconds,
+        total_seconds=spec.total_seconds,
+        timeout_seconds=timeout,
+        backoff_base_seconds=backoff_base,
+        backoff_cap_seconds=backoff_cap,
+    )
 
 
 def _either(own: float | None, default: float) -> float:

@@ -21,7 +21,7 @@ _OWN_COLUMNS = {
     "process_id": "p.id",
     "turn": "p.turn",
     "idempotency_key": "p.stem || ':' || s.position || ':1'",
-    **dict.fromkeys(("attempt", "failure_count", "unavailable_count", "lost_count"), "0"),
+    **dict.fromkeys(("attempt", "failure_count", "unavailable_count"), "0"),
     **dict.fromkeys(("may_have_effect", "is_in_doubt"), "false"),
 }
 

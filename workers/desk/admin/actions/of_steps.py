@@ -131,7 +131,7 @@ class RetimeForm(VerbForm):
         assert step is not None
         self.initial["seen"] = _time_of(step)
         if step.deferral is None:
-            self.initial["seconds"] = step.timeout_seconds
+            self.initial["seconds"] = step.spec.timeout_seconds
             self.fields["seconds"].help_text = _("%(from)d to %(to)d, for each attempt.") % {
                 "from": operator_commands.SHORTEST,
                 "to": operator_commands.LONGEST,
@@ -142,7 +142,7 @@ class RetimeForm(VerbForm):
     def clean_seconds(self) -> int:
         seconds: int = self.cleaned_data["seconds"]
         name, step = self.target.step_name, self.target.step
-        if step is not None and seconds == step.timeout_seconds:
+        if step is not None and seconds == step.spec.timeout_seconds:
             # Left to the store, which refuses it, or says that somebody else was quicker.
             return seconds
         why = self.target.rehearsal.refusal(
@@ -174,7 +174,7 @@ class Retime(Verb):
             text = _("%(subject)s is %(state)s: no time limit is running.")
             raise StateError(text % target.words)
         # Any time other than the present one.
-        other_seconds = step.timeout_seconds % operator_commands.LONGEST + 1
+        other_seconds = step.spec.timeout_seconds % operator_commands.LONGEST + 1
         operator_commands.retime(stage, step.name, other_seconds, NOBODY, "")
 
     def says(self, target: Target) -> str:
@@ -187,7 +187,7 @@ class Retime(Verb):
             "%(step)s has %(seconds)d s for each attempt. A shorter time applies at once; a"
             " longer one after the present attempt, or at once if none has begun."
         )
-        return text % {"step": step.name, "seconds": step.timeout_seconds}
+        return text % {"step": step.name, "seconds": step.spec.timeout_seconds}
 
     def data_of(self, target: Target, options: Mapping[str, Any]) -> dict[str, Any]:
         assert target.step is not None
@@ -212,7 +212,7 @@ class Retime(Verb):
 def _time_of(step: Step) -> str:
     if step.deferral is not None and step.complete_by is not None:
         return step.complete_by.isoformat()
-    return str(step.timeout_seconds)
+    return str(step.spec.timeout_seconds)
 
 
 class CompleteForm(VerbForm):
@@ -281,7 +281,8 @@ class Complete(_Ending):
             "If it has to be undone, a person must do that: no service can undo what was done"
             " by hand."
         )
-        has_undo = step.undo is not None and step.undo.get("agent") and step.effect != Effect.NONE
+        spec = step.spec
+        has_undo = spec.undo is not None and spec.undo.get("agent") and spec.effect != Effect.NONE
         yield Section(_("Afterwards"), (undone,) if has_undo else ())
         doubt = _("An earlier attempt may have had its effect as well: check the service first.")
         yield Section(_("Mind"), (doubt,) if step.is_in_doubt else ())
@@ -307,13 +308,14 @@ class Skip(_Ending):
     def sections(self, target: Target, stage: LockedProcess, result: Any) -> Iterable[Section]:
         step = target.step
         assert step is not None
-        after = [other.name for other in target.process.steps.all() if step.name in other.after]
+        steps = target.process.steps.all()
+        after = [other.name for other in steps if step.name in other.spec.after]
         yield Section(_("Come next, without its result"), tuple(after))
         moves = _(
             "What it moves, such as a payment or a parcel, never happens: who takes care of it?"
         )
         doubt = _("An earlier attempt may have had its effect; it is kept.")
-        has_undo = step.undo is not None and step.undo.get("agent")
+        has_undo = step.spec.undo is not None and step.spec.undo.get("agent")
         yield _mind((moves, bool(has_undo)), (doubt, step.may_have_effect))
 
 

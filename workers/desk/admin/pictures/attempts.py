@@ -98,7 +98,7 @@ def of_process(rows: Sequence[Journal]) -> list[Mark]:
 def _history(process: Process, step: Step, rows: Sequence[Journal]) -> StepHistory:
     history = StepHistory(step)
     # A step with nothing before it is ready from the submission on.
-    is_first = not step.after and step.undoes_id is None
+    is_first = not step.spec.after and step.undoes_id is None
     ready_at = process.created_at if is_first else None
     open_attempt: Attempt | None = None
     for row in rows:
@@ -132,7 +132,7 @@ def _add_present(
     step = history.step
     if step.state == StepState.PROCESSING:
         if open_attempt is None:
-            since = step.claimed_at or step.started_at
+            since = step.started_at
             if since is None:
                 return
             open_attempt = Attempt(number=step.attempt, ready_at=since)

@@ -100,7 +100,7 @@ def _window(steps: Sequence[Step], current: str | None) -> list[Step]:
 
 
 def _cell(step: Step, undo: Step | None) -> _Cell:
-    name = undo.name if undo else str((step.undo or {}).get("name", ""))
+    name = undo.name if undo else str((step.spec.undo or {}).get("name", ""))
     return _Cell(step.name, WIDTH, step, undo, name)
 
 
@@ -129,7 +129,7 @@ def _into_layers(cells: dict[str, _Cell]) -> tuple[list[list[_Cell]], list[list[
 
 
 def _before(cell: _Cell) -> list[str]:
-    return list(cell.step.after) if cell.step is not None else []
+    return list(cell.step.spec.after) if cell.step is not None else []
 
 
 def _order(layers: list[list[_Cell]], links: list[list[_Cell]]) -> None:
@@ -218,7 +218,7 @@ def _node(step: Step, x: float, y: float) -> Node:
 
 def _undo_node(cell: _Cell, y: float) -> Node:
     undo, step = cell.undo, cell.step
-    declared = str(((step.undo if step else None) or {}).get("agent", ""))
+    declared = str(((step.spec.undo if step else None) or {}).get("agent", ""))
     return Node(
         name=cell.undo_name,
         label=_short(cell.undo_name, UNDO_LETTERS),

@@ -1,0 +1,50 @@
+"""What a step has from its declaration, as a value: equal ones are one row, which steps share."""
+
+import json
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SpecRow:
+    """Everything that a step needs to run and shares with others.
+
+    Never changed: a step that gets another time, agent or undo gets another spec
+    (``dataclasses.replace``).
+    """
+
+    after: tuple[str, ...] = ()
+    fallbacks: tuple[Json, ...] = ()
+    #: The step that undoes this one, if it can be undone: {"name", "agent", ...}.
+    undo: Json | None = None
+    is_optional: bool = False
+    #: Policy after it has failed for good: error, compensate, wait or ask.
+    on_failure: str = "error"
+    wait_seconds: int = 0
+    #: Time between its predecessors' end and its own beginning.
+    delay_seconds: int = 0
+    #: Once it is ready, the definition decides whether it is done, and from when on.
+    is_judged: bool = False
+    #: Decides what may be done when it is unknown whether a call had its effect.
+    effect: str = "idempotent"
+    #: How long the service remembers the key; None: for good.
+    key_retention_seconds: int | None = None
+    #: Time for all attempts together; None: as many as the threshold allows.
+    total_seconds: int | None = None
+    timeout_seconds: int = 30
+    backoff_base_seconds: float = 2.0
+    backoff_cap_seconds: float = 300.0
+
+    @property
+    def digest(self) -> int:
+        """Return the number by which steps name this spec: 64 bits of a hash of its values."""
+        return _digest(json.dumps(asdict(self), sort_keys=True))
+
+
+@lru_cache(maxsize=1000)
+def _digest(text: str) -> int:
+    return int.from_bytes(sha256(text.encode()).digest()[:8], "big", signed=True)
