@@ -46,7 +46,7 @@ PARTS = (
     Part("tests", "tests", lines=69_551, files=692),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 69_816
+DOCS_WORDS = 69_404
 
 
 def lines_of_code(source: str) -> int:
