@@ -251,8 +251,8 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes() -> None:
         (_find_by_key, "workers_process_uid_key"),
         (_find_by_key, "step_name_unique"),
         (_read_escalated, "journal_note_once_per_attempt"),
-        (levels.open_processes, "process_open_idx"),
-        (levels.open_processes, "process_error_idx"),
+        (lambda: list(levels.open_processes()), "process_open_idx"),
+        (lambda: list(levels.open_processes()), "process_error_idx"),
     ],
     ids=[
         *("claim", "expire", "extend", "filed", "flagged", "standing still"),
