@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from django.db import connection
@@ -34,7 +33,7 @@ settings.load_profile("untimed")
 TESTS = Path(__file__).parent
 #: The folders in which a test has a database without asking for it.
 WITH_A_DATABASE = {
-    *("admin", "api", "integration", "on_call", "receiving", "reporting", "shop", "testing_kit"),
+    *("admin", "api", "integration", "on_call", "receiving", "reporting", "shop", "testing_kit")
 }
 
 
@@ -55,7 +54,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+def django_db_setup(django_db_setup, django_db_blocker) -> None:
     """Make the test database, and on PostgreSQL a cheap one."""
     if connection.vendor == "postgresql":
         with django_db_blocker.unblock():
@@ -80,20 +79,20 @@ def named_writes() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_is_later(monkeypatch) -> None:
     """What a web process does after its answer is done at once, in the test's own transaction."""
     monkeypatch.setattr(later, "put", lambda name, do: do())
 
 
 @pytest.fixture(autouse=True)
-def longest_backoffs(monkeypatch: pytest.MonkeyPatch) -> None:
+def longest_backoffs(monkeypatch) -> None:
     """Have no backoff be over before a test says so: the shortest of a full jitter is none."""
     longest = SimpleNamespace(uniform=lambda low, high: high)
     monkeypatch.setattr("workers.rules.backoff.random", longest)
 
 
 @pytest.fixture
-def same_material(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def same_material(monkeypatch) -> Iterator[None]:
     """What claims bring along is what a reading gives, to the order of names, in all of a test.
 
     A repeated attempt reads it, and must send the same.
@@ -114,7 +113,7 @@ def same_material(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def asked(db: None, wire: Wire) -> tuple[Process, str]:
+def asked(db, wire) -> tuple[Process, str]:
     """A process that waits for an answer, and the token to answer with."""
     beat_schedule.ensure_flow()
     tokens: list[str] = []
@@ -143,14 +142,14 @@ def vhost() -> Iterator[str]:
 
 
 @pytest.fixture
-def clock(request: pytest.FixtureRequest) -> Iterator[Clock]:
+def clock(request) -> Iterator[Clock]:
     """A clock that stands still, at its module's NOW if there is one."""
     with frozen_clock(getattr(request.module, "NOW", None)) as clock:
         yield clock
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
+def sandbox(tmp_path) -> Iterator[Sandbox]:
     with (
         Sandbox(tmp_path / "sandbox.sqlite3") as sandbox,
         override_settings(SANDBOX_URL=sandbox.url),
@@ -159,7 +158,7 @@ def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def two(transactional_db: None) -> Iterator[tuple[Session, Session]]:
+def two(transactional_db) -> Iterator[tuple[Session, Session]]:
     """Two sessions of the database, in which verbs may meet (PostgreSQL)."""
     with two_sessions() as pair:
         yield pair

@@ -3,7 +3,6 @@
 import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator["Broker"]:
+def broker(tmp_path) -> Iterator["Broker"]:
     server = find_server()
     if server is None:
         pytest.skip("no Valkey or Redis server on this machine")
@@ -47,7 +46,7 @@ class Broker:
 
 
 @pytest.mark.fault("F11", database="SQLite", broker="Redis")
-def test_a_worker_survives_a_broker_that_dies_under_load(broker: Broker, tmp_path: Path) -> None:
+def test_a_worker_survives_a_broker_that_dies_under_load(broker, tmp_path):
     database = f"sqlite:///{tmp_path / 'db.sqlite3'}"
     with System(tmp_path, DATABASE_URL=database, BROKER_URL=broker.private.url) as system:
         system.manage("migrate", "-v", "0")

@@ -19,10 +19,7 @@ from tests.chaos.instances.server import NotHere
 from tests.programs import until
 from tests.services import missing, own_postgres_database
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.fault("F10", database="PostgreSQL", broker="RabbitMQ"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.fault("F10", database="PostgreSQL", broker="RabbitMQ")]
 ORDERS = 1000
 QUEUE = "replies.acme.statuses"
 
@@ -73,7 +70,7 @@ def told(rabbitmq: RabbitMQ) -> dict[str, list[dict[str, object]]]:
     return found
 
 
-def test_a_thousand_are_taken_done_and_told(rabbitmq: RabbitMQ, tmp_path: Path) -> None:
+def test_a_thousand_are_taken_done_and_told(rabbitmq, tmp_path):
     with rabbitmq.channel() as channel:
         channel.queue_declare(QUEUE, durable=True, auto_delete=False)
     with (

@@ -7,7 +7,6 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -25,7 +24,7 @@ ENDS = {"processed", "error", "compensated"}
         pytest.param("postgresql+rabbitmq", marks=pytest.mark.smoke),
     ]
 )
-def system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[System]:
+def system(request, tmp_path) -> Iterator[System]:
     database, broker = request.param.split("+")
     with ExitStack() as stack:
         urls = {"DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}", "BROKER_URL": ""}
@@ -43,9 +42,7 @@ def start_worker(system: System) -> None:
 
 
 @pytest.mark.fault("F1")
-def test_every_order_ends_once_although_services_fail_and_a_worker_is_killed(
-    system: System,
-) -> None:
+def test_every_order_ends_once_although_services_fail_and_a_worker_is_killed(system):
     system.manage("migrate", "-v", "0")
     system.manage("seed_demo")
     url = system.sandbox()

@@ -10,7 +10,6 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -60,7 +59,7 @@ print(json.dumps({"times": times, "landed": landed.count(),
 
 
 @pytest.fixture(params=["sqlite+filesystem", "postgresql+rabbitmq"])
-def system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BoxSystem]:
+def system(request, tmp_path) -> Iterator[BoxSystem]:
     with backends(request.param, tmp_path) as urls, BoxSystem(tmp_path, **urls) as system:
         system.manage("migrate", "-v", "0")
         yield system
@@ -101,7 +100,7 @@ def kill_whole(system: BoxSystem, name: str) -> None:
     process.wait(30)
 
 
-def test_whatever_happens_to_a_job_it_acts_on_no_process_twice(system: BoxSystem) -> None:
+def test_whatever_happens_to_a_job_it_acts_on_no_process_twice(system):
     for begin in range(0, COUNT, PORTION):
         system.python(FAILED.format(count=min(PORTION, COUNT - begin)))
     system.worker("scheduler", "-c", "2", "-Q", SCHEDULER)

@@ -4,7 +4,6 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,7 @@ AGENTS = ("-c", "2", "-Q", "sas.agents")
 
 
 @pytest.fixture(params=["sqlite+filesystem", "postgresql+rabbitmq"])
-def system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BoxSystem]:
+def system(request, tmp_path) -> Iterator[BoxSystem]:
     with backends(request.param, tmp_path) as urls, BoxSystem(tmp_path, **urls) as system:
         system.manage("migrate", "-v", "0")
         system.manage("seed_demo")
@@ -36,7 +35,7 @@ def undoing(system: BoxSystem) -> int:
 
 
 @pytest.mark.fault("F39")
-def test_orders_end_undone_with_every_effect_undone_once(system: BoxSystem) -> None:
+def test_orders_end_undone_with_every_effect_undone_once(system):
     url = system.sandbox()
     for carrier in ("shipping", "courier"):
         set_faults(url, carrier, error_rate=1, error_status=422)

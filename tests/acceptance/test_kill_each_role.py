@@ -10,7 +10,6 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ PER_KILL = 6
 
 
 @pytest.fixture(params=["embedded", "postgresql+rabbitmq"])
-def system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[System]:
+def system(request, tmp_path) -> Iterator[System]:
     with ExitStack() as stack:
         urls = {}
         if request.param != "embedded":
@@ -61,7 +60,7 @@ def is_replaced(system: System, role: str, killed: int) -> bool:
 
 @pytest.mark.fault("F1")
 @pytest.mark.fault("F3")
-def test_whatever_is_killed_every_order_ends_once(system: System) -> None:
+def test_whatever_is_killed_every_order_ends_once(system):
     ready = start_stack(system)
     set_faults(ready["sandbox"], "payment", error_rate=0.1, drop_after_effect_rate=0.05, seed=7)
     set_faults(ready["sandbox"], "billing", latency_seconds=0.1)

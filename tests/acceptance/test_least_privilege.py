@@ -3,7 +3,6 @@
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import amqp
@@ -114,7 +113,7 @@ def broker_users(url: str, mark: str) -> Iterator[None]:
 
 
 @pytest.fixture
-def limited(tmp_path: Path) -> Iterator[Limited]:
+def limited(tmp_path) -> Iterator[Limited]:
     mark = uuid.uuid4().hex[:8]
     with (
         backends("postgresql+rabbitmq", tmp_path) as urls,
@@ -122,16 +121,13 @@ def limited(tmp_path: Path) -> Iterator[Limited]:
     ):
         system.manage("migrate", "-v", "0")
         system.manage("seed_demo")
-        with (
-            database_roles(urls["DATABASE_URL"], mark),
-            broker_users(urls["BROKER_URL"], mark),
-        ):
+        with database_roles(urls["DATABASE_URL"], mark), broker_users(urls["BROKER_URL"], mark):
             yield Limited(system, mark)
             for name in list(system.processes):
                 system.kill(name)
 
 
-def test_an_order_goes_through_a_system_whose_processes_may_do_little(limited: Limited) -> None:
+def test_an_order_goes_through_a_system_whose_processes_may_do_little(limited):
     system = limited.system
     # The reply queue is the till's, whose name the token proves; the login is another name.
     token = system.manage("client", "add", "acme").split()[-1]

@@ -19,7 +19,7 @@ logging.getLogger("celery.app.trace").error("task failed", extra={"data": {"args
 """
 
 
-def test_our_fields_are_shown_and_a_library_s_are_not() -> None:
+def test_our_fields_are_shown_and_a_library_s_are_not():
     done = subprocess.run(
         [sys.executable, "-c", SOURCE], cwd=ROOT, env=os.environ, capture_output=True, check=True
     )
@@ -56,7 +56,7 @@ django.warning("a basic rule for /orders/17/ and sas_agents")
 
 
 @pytest.mark.parametrize("json_lines", [True, False])
-def test_no_line_shows_what_lets_its_reader_in(json_lines: bool) -> None:
+def test_no_line_shows_what_lets_its_reader_in(json_lines):
     done = programs.python("-c", LEAKS.replace("JSON", str(json_lines)), check=True)
 
     lines = done.stderr.splitlines()
@@ -106,7 +106,7 @@ def outages(level: str) -> list[dict[str, str]]:
     return [json.loads(line) for line in done.stderr.splitlines()]
 
 
-def test_a_server_that_is_away_is_told_of_in_one_line_and_a_fault_of_ours_is_not() -> None:
+def test_a_server_that_is_away_is_told_of_in_one_line_and_a_fault_of_ours_is_not():
     closed, standby, broker, *others = outages("INFO")
 
     assert closed["event"] == "Message server closed"
@@ -118,5 +118,5 @@ def test_a_server_that_is_away_is_told_of_in_one_line_and_a_fault_of_ours_is_not
     assert len(others) == 4
 
 
-def test_debug_has_the_traceback_of_an_outage() -> None:
+def test_debug_has_the_traceback_of_an_outage():
     assert all("Traceback" in one["exception"] for one in outages("DEBUG"))

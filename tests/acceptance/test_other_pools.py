@@ -1,7 +1,6 @@
 """Pools without a soft time limit: said at the start, and the promises hold all the same."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BoxSystem]:
+def system(request, tmp_path) -> Iterator[BoxSystem]:
     with backends(request.param, tmp_path) as urls, BoxSystem(tmp_path, **urls) as system:
         system.manage("migrate", "-v", "0")
         system.manage("seed_demo")
@@ -28,9 +27,7 @@ def system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BoxSystem
     indirect=["system"],
     ids=["solo", "threads"],
 )
-def test_a_call_past_its_deadline_is_silent_and_the_order_completes(
-    system: BoxSystem, pool: str
-) -> None:
+def test_a_call_past_its_deadline_is_silent_and_the_order_completes(system, pool):
     url = system.sandbox()
     set_faults(url, "shipping", latency_seconds=6)
     system.worker("worker", "-P", pool, "-c", "4")

@@ -1,7 +1,6 @@
 """A worker's child runs out of memory in a call: one attempt, the same key, another child."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,15 +12,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.fault("F33")]
 
 
 @pytest.fixture(params=["sqlite+filesystem", "postgresql+rabbitmq"])
-def system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BoxSystem]:
+def system(request, tmp_path) -> Iterator[BoxSystem]:
     with backends(request.param, tmp_path) as urls, BoxSystem(tmp_path, **urls) as system:
         system.manage("migrate", "-v", "0")
         yield system
 
 
-def test_a_call_without_memory_is_made_again_with_its_key_and_by_another_child(
-    system: BoxSystem,
-) -> None:
+def test_a_call_without_memory_is_made_again_with_its_key_and_by_another_child(system):
     system.worker("scheduler", "-c", "1", "-Q", "sas.scheduler,sas.supervisor")
     # One child: whatever comes after it is done by its successor.
     system.worker("agents", "-c", "1", "-Q", "sas.agents")

@@ -1,7 +1,6 @@
 """An agent that ends its process at every call: an error after its attempts, and no loop."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ THRESHOLD = 3
 
 
 @pytest.fixture(params=["sqlite+filesystem", "postgresql+rabbitmq"])
-def system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BoxSystem]:
+def system(request, tmp_path) -> Iterator[BoxSystem]:
     with (
         backends(request.param, tmp_path) as urls,
         BoxSystem(tmp_path, SAS_FAILURE_THRESHOLD=str(THRESHOLD), **urls) as system,
@@ -24,9 +23,7 @@ def system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BoxSystem
 
 
 @pytest.mark.fault("F28")
-def test_a_call_that_kills_its_process_ends_in_error_and_holds_up_no_other(
-    system: BoxSystem,
-) -> None:
+def test_a_call_that_kills_its_process_ends_in_error_and_holds_up_no_other(system):
     system.worker("worker", "-c", "2")
     system.beat()
     pid = system.processes["worker"].pid

@@ -1,7 +1,6 @@
 """PgBouncer before the database, which gives out a connection for one transaction at a time."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ WARNING = "a pooler stands before the database and does not support prepared sta
 
 
 @pytest.fixture
-def system(tmp_path: Path) -> Iterator[System]:
+def system(tmp_path) -> Iterator[System]:
     with (
         own_postgres_database() as behind,
         own_pgbouncer(behind, tmp_path) as database,
@@ -34,7 +33,7 @@ def doctor(system: System) -> str:
     )
 
 
-def test_the_doctor_says_what_to_set_and_with_it_every_order_ends(system: System) -> None:
+def test_the_doctor_says_what_to_set_and_with_it_every_order_ends(system):
     assert f"warning {WARNING} Set SAS_KEPT_PLANS=0" in doctor(system)
 
     system.environment["SAS_KEPT_PLANS"] = "0"

@@ -5,7 +5,6 @@ import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -32,7 +31,7 @@ print(json.dumps({
 
 
 @pytest.fixture
-def system(tmp_path: Path) -> Iterator[System]:
+def system(tmp_path) -> Iterator[System]:
     mark = uuid.uuid4().hex
     with backends("postgresql+rabbitmq", tmp_path) as urls:
         broker, database = urlsplit(urls["BROKER_URL"]), urlsplit(urls["DATABASE_URL"])
@@ -57,7 +56,7 @@ def system(tmp_path: Path) -> Iterator[System]:
         programs.rabbitmqctl("delete_user", user)
 
 
-def test_no_secret_is_in_the_logs_of_a_whole_run(system: System) -> None:
+def test_no_secret_is_in_the_logs_of_a_whole_run(system):
     token = system.manage("client", "add", "acme").split()[-1]
     system.sandbox()
     system.start("worker", "-m", "celery", "-A", "sasproject", "worker", "-c", "2")

@@ -5,7 +5,6 @@ A service limited to 2 calls a second never sees more than 4 in one, restarts in
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,7 @@ RATED, MOST_A_SECOND = 40, 4
 
 
 @pytest.fixture
-def system(tmp_path: Path) -> Iterator[BoxSystem]:
+def system(tmp_path) -> Iterator[BoxSystem]:
     with backends("postgresql+rabbitmq", tmp_path) as urls, BoxSystem(tmp_path, **urls) as system:
         system.manage("migrate", "-v", "0")
         system.worker("scheduler", "-c", "1", "-Q", "sas.scheduler,sas.supervisor")
@@ -27,7 +26,7 @@ def system(tmp_path: Path) -> Iterator[BoxSystem]:
         yield system
 
 
-def test_quick_calls_overtake_slow_ones_of_another_queue(system: BoxSystem) -> None:
+def test_quick_calls_overtake_slow_ones_of_another_queue(system):
     system.worker("agents", "-c", "1", "-Q", "sas.agents")
     system.worker("slow", "-c", "1", "-Q", "box.slow")
     system.submit("box_slow", SLOW, seconds=SECONDS)
@@ -46,7 +45,7 @@ def quick(system: BoxSystem) -> list[float]:
     return [float(call[2]) for call in system.calls() if call[0] == "box.quick"]
 
 
-def test_what_waited_while_workers_were_away_does_not_leave_at_once(system: BoxSystem) -> None:
+def test_what_waited_while_workers_were_away_does_not_leave_at_once(system):
     system.worker("agents", "-c", "4", "-Q", "sas.agents")
     system.submit("box_metered", RATED)
     for goal in (6, 12):

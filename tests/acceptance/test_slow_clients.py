@@ -33,7 +33,7 @@ print(order.public_id)
 
 
 @pytest.fixture
-def web(tmp_path: Path) -> Iterator[System]:
+def web(tmp_path) -> Iterator[System]:
     """The documented command, outside DEBUG."""
     with System(
         tmp_path,
@@ -51,7 +51,7 @@ def web(tmp_path: Path) -> Iterator[System]:
 
 
 @pytest.fixture
-def proxied(web: System, tmp_path: Path) -> Iterator[int]:
+def proxied(web, tmp_path) -> Iterator[int]:
     """The port of a proxy before the web."""
     gunicorn = web.log("web").split("Listening at: http://")[1].split(" ")[0]
     with proxy(gunicorn, tmp_path) as (port, _):
@@ -148,7 +148,7 @@ class Slow:
         self._socket.close()
 
 
-def test_liveness_check_answers_beside_waiting_and_slow_clients(web: System, proxied: int) -> None:
+def test_liveness_check_answers_beside_waiting_and_slow_clients(web, proxied):
     token = web.manage("client", "add", "acme").split()[-1]
     path = f"/api/v1/orders/{web.python(PLACE).split()[-1]}?wait=20"
     wait = f"GET {path} HTTP/1.1\r\nHost: {HOST}\r\nAuthorization: Bearer {token}\r\n\r\n"
@@ -177,9 +177,7 @@ def test_liveness_check_answers_beside_waiting_and_slow_clients(web: System, pro
     assert 0 < WAITERS - len(at_once) <= 8
 
 
-def test_without_a_proxy_the_probe_is_answered_beside_who_says_nothing_or_does_not_close(
-    web: System,
-) -> None:
+def test_without_a_proxy_the_probe_is_answered_beside_who_says_nothing_or_does_not_close(web):
     port = int(web.log("web").split("Listening at: http://127.0.0.1:")[1].split(" ")[0])
     https = "X-Forwarded-Proto: https\r\nConnection: close\r\n\r\n"
     request = f"GET /livez HTTP/1.1\r\nHost: {HOST}\r\n{https}".encode()
@@ -206,7 +204,7 @@ def test_without_a_proxy_the_probe_is_answered_beside_who_says_nothing_or_does_n
     assert max(took) < 3, took
 
 
-def test_plain_http_leads_to_the_shop_whatever_host_was_asked_for(tmp_path: Path) -> None:
+def test_plain_http_leads_to_the_shop_whatever_host_was_asked_for(tmp_path):
     with proxy(f"127.0.0.1:{free_port()}", tmp_path) as (_, port):
         answers: list[bytes] = []
 

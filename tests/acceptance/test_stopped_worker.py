@@ -7,7 +7,6 @@ Signals stand for what process managers and people send: SIGTERM lets calls end 
 import signal
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -28,7 +27,7 @@ def pair() -> str:
 
 
 @pytest.fixture
-def system(pair: str, tmp_path: Path) -> Iterator[BoxSystem]:
+def system(pair, tmp_path) -> Iterator[BoxSystem]:
     with (
         backends(pair, tmp_path) as urls,
         BoxSystem(
@@ -62,9 +61,7 @@ def stop(system: BoxSystem, name: str, *signals: signal.Signals) -> float:
     ],
     ids=lambda value: value if isinstance(value, str) else "+".join(s.name for s in value),
 )
-def test_an_order_whose_worker_is_stopped_ends_with_one_charge_and_no_failure(
-    system: BoxSystem, signals: tuple[signal.Signals, ...]
-) -> None:
+def test_an_order_whose_worker_is_stopped_ends_with_one_charge_and_no_failure(system, signals):
     if len(signals) == 2:
         # Only the second signal can end it early enough.
         system.environment["SAS_SHUTDOWN_SECONDS"] = "60"
@@ -94,9 +91,7 @@ def test_an_order_whose_worker_is_stopped_ends_with_one_charge_and_no_failure(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT], ids=lambda one: one.name)
-def test_calls_that_end_in_time_are_not_cut_off_and_not_repeated(
-    system: BoxSystem, number: signal.Signals
-) -> None:
+def test_calls_that_end_in_time_are_not_cut_off_and_not_repeated(system, number):
     system.environment["SAS_SHUTDOWN_SECONDS"] = "6"
     system.worker("scheduler", "-c", "1", "-Q", "sas.scheduler,sas.supervisor")
     system.worker("agents", "-c", "3", "-Q", "sas.agents")
@@ -111,9 +106,7 @@ def test_calls_that_end_in_time_are_not_cut_off_and_not_repeated(
     assert "handed_back" not in system.events()
 
 
-def test_an_unsafe_call_is_not_handed_back_and_a_local_one_is_proven_without_effect(
-    system: BoxSystem,
-) -> None:
+def test_an_unsafe_call_is_not_handed_back_and_a_local_one_is_proven_without_effect(system):
     system.submit("box_unsafe", seconds=12)
     system.submit("box_local", seconds=12)
     system.worker("first", "-c", "4")

@@ -2,7 +2,6 @@
 
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,7 +14,7 @@ ORDERS = 8
 
 
 @pytest.fixture
-def system(tmp_path: Path) -> Iterator[System]:
+def system(tmp_path) -> Iterator[System]:
     with socket.socket() as dead, own_postgres_database() as url, own_rabbitmq_vhost() as broker:
         # Bound and not listening: connections are refused.
         dead.bind(("127.0.0.1", 0))
@@ -27,5 +26,5 @@ def system(tmp_path: Path) -> Iterator[System]:
             yield system
 
 
-def test_every_order_ends_with_the_first_host_down(system: System) -> None:
+def test_every_order_ends_with_the_first_host_down(system):
     system.end_orders(ORDERS)

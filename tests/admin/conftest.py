@@ -10,7 +10,7 @@ from django.contrib.auth.models import Permission
 from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from orders import tokens
 from orders.models import ApiClient, Order
@@ -38,7 +38,7 @@ def poll(client: Client, url: str, seen: str = "") -> HttpResponse:
 
 
 @pytest.fixture(autouse=True)
-def nudges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def nudges(monkeypatch) -> list[str]:
     """Every nudge asked for; no thread is started."""
     asked: list[str] = []
     monkeypatch.setattr(wake_ups.RUN_JOBS, "later", lambda: asked.append("jobs"))
@@ -47,12 +47,12 @@ def nudges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def operator(db: None) -> Client:
+def operator(db) -> Client:
     return staff("operator", *ACTIONS)
 
 
 @pytest.fixture
-def viewer(db: None) -> Client:
+def viewer(db) -> Client:
     return staff("viewer")
 
 
@@ -68,20 +68,20 @@ def staff(name: str, *actions: str) -> Client:
 
 
 @pytest.fixture
-def visitor(operator: Client) -> Client:
+def visitor(operator) -> Client:
     """Whose page ``page`` is; a module that means somebody else says so."""
     return operator
 
 
 @pytest.fixture
-def page(browser: Browser, live_server: Any, visitor: Client) -> Iterator[Page]:
+def page(browser, live_server, visitor) -> Iterator[Page]:
     with watched_page(browser, live_server.url) as page:
         sign_in(page.context, live_server.url, visitor)
         yield page
 
 
 @pytest.fixture
-def acme(db: None) -> ApiClient:
+def acme(db) -> ApiClient:
     """An API client with one token, which may read."""
     client = ApiClient.objects.create(name="acme", created_at=timezone.now())
     tokens.issue(client, scopes=["read"])

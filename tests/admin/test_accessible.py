@@ -66,9 +66,7 @@ def drawn_order() -> Order:
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("width", WIDTHS)
-def test_axe_finds_nothing(
-    browser: Browser, live_server, admin_client: Client, theme: str, width: int
-) -> None:
+def test_axe_finds_nothing(browser, live_server, admin_client, theme, width):
     order = drawn_order()
     paused = Journal.objects.get(event="paused")
     letter = DeadLetter.objects.create(
@@ -104,9 +102,7 @@ def test_axe_finds_nothing(
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_letters_of_a_picture_are_as_large_as_others(
-    browser: Browser, live_server, admin_client: Client, width: int
-) -> None:
+def test_letters_of_a_picture_are_as_large_as_others(browser, live_server, admin_client, width):
     order = drawn_order()
     page = open_page(browser, live_server.url, admin_client, "light", width)
     page.goto(f"/admin/orders/order/{order.number}/change/")
@@ -123,9 +119,7 @@ def test_letters_of_a_picture_are_as_large_as_others(
     assert all(left[1] < right[0] for left, right in itertools.pairwise(labels)), labels
 
 
-def test_long_words_make_no_page_wider_than_a_phone(
-    browser: Browser, live_server, admin_client: Client
-) -> None:
+def test_long_words_make_no_page_wider_than_a_phone(browser, live_server, admin_client):
     order = fill_shop()
     note(order, "cancel_requested", detail={evil("detail"): evil("said")})
     page = open_page(browser, live_server.url, admin_client, "light", 390)
@@ -135,9 +129,7 @@ def test_long_words_make_no_page_wider_than_a_phone(
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, url
 
 
-def test_a_time_zone_is_taken_from_the_browser(
-    browser: Browser, live_server, admin_client: Client
-) -> None:
+def test_a_time_zone_is_taken_from_the_browser(browser, live_server, admin_client):
     context = browser.new_context(base_url=live_server.url, timezone_id="Asia/Tokyo")
     sign_in(context, live_server.url, admin_client)
     page = context.new_page()
@@ -149,8 +141,8 @@ def test_a_time_zone_is_taken_from_the_browser(
 
 
 def test_personal_data_is_shown_by_one_click_and_masked_by_another(
-    browser: Browser, live_server, admin_client: Client
-) -> None:
+    browser, live_server, admin_client
+):
     order = drawn_order()
     page = open_page(browser, live_server.url, admin_client, "light", 1280)
     page.goto(f"/admin/orders/order/{order.number}/change/")

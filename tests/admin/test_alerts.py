@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from django.test import Client
 from django.utils import timezone
 
 from tests.admin.conftest import alert_about, every_row, order_in_error
@@ -17,7 +16,7 @@ def one(alert: Alert) -> str:
     return f"/admin/workers/alert/{alert.pk}/acknowledge/"
 
 
-def test_open_ones_come_first_with_a_way_to_their_order(operator: Client) -> None:
+def test_open_ones_come_first_with_a_way_to_their_order(operator):
     order = order_in_error()
     now = timezone.now()
     old = alert_about(order, message="old and open", times=3)
@@ -35,16 +34,14 @@ def test_open_ones_come_first_with_a_way_to_their_order(operator: Client) -> Non
 
 
 @pytest.mark.parametrize(("query", "shown"), [("?is=open", "here"), ("?is=acknowledged", "gone")])
-def test_alert_list_filters_by_open_and_acknowledged(
-    operator: Client, query: str, shown: str
-) -> None:
+def test_alert_list_filters_by_open_and_acknowledged(operator, query, shown):
     alert_about(message="here")
     alert_about(message="gone", acknowledged_at=timezone.now())
     rows = operator.get(LIST + query).context["cl"].result_list
     assert [alert.message for alert in rows] == [shown]
 
 
-def test_the_button_acknowledges_once(operator: Client) -> None:
+def test_the_button_acknowledges_once(operator):
     alert = alert_about(order_in_error())
 
     first = operator.post(one(alert), {"comment": "on it"}, headers={"referer": LIST}, follow=True)
@@ -58,7 +55,7 @@ def test_the_button_acknowledges_once(operator: Client) -> None:
     assert (alert.comment, str(alert.acknowledged_by)) == ("on it", "operator")
 
 
-def test_a_page_shows_the_alert_with_its_form(operator: Client) -> None:
+def test_a_page_shows_the_alert_with_its_form(operator):
     alert = alert_about(order_in_error(), message="Payment is <down>")
     html = operator.get(f"/admin/workers/alert/{alert.pk}/change/").content.decode()
     assert "Payment is &lt;down&gt;" in html
@@ -70,7 +67,7 @@ def test_a_page_shows_the_alert_with_its_form(operator: Client) -> None:
     assert operator.get("/admin/workers/alert/98765/change/").status_code == 302
 
 
-def test_many_are_acknowledged_with_one_comment(operator: Client) -> None:
+def test_many_are_acknowledged_with_one_comment(operator):
     alerts = [alert_about(message=f"alert {n}") for n in range(3)]
     noted = alert_about(message="noted", acknowledged_at=timezone.now())
     ids = [alert.pk for alert in [*alerts, noted]]
@@ -88,7 +85,7 @@ def test_many_are_acknowledged_with_one_comment(operator: Client) -> None:
     assert Alert.objects.filter(comment="storm").count() == 2
 
 
-def test_a_forged_form_or_a_look_changes_nothing(operator: Client) -> None:
+def test_a_forged_form_or_a_look_changes_nothing(operator):
     alert = alert_about()
     before = every_row()
     for bad in ({}, {"alerts": "x"}, {"alerts": "1;2"}, {"alerts": "²"}):
@@ -103,13 +100,13 @@ def test_a_forged_form_or_a_look_changes_nothing(operator: Client) -> None:
     assert every_row() == before
 
 
-def test_a_referer_from_elsewhere_is_not_followed(operator: Client) -> None:
+def test_a_referer_from_elsewhere_is_not_followed(operator):
     headers = {"referer": "https://evil.example/admin/"}
     response = operator.post(one(alert_about()), headers=headers)
     assert response["Location"] == LIST
 
 
-def test_a_viewer_sees_and_cannot_act(viewer: Client) -> None:
+def test_a_viewer_sees_and_cannot_act(viewer):
     alert = alert_about(order_in_error())
     before = every_row()
     html = viewer.get(LIST).content.decode()

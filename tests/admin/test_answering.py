@@ -17,7 +17,7 @@ from workers.client import callbacks
 from workers.exceptions import Refused
 from workers.models import Alert, Process, Step
 from workers.supervisor import sweep
-from workers.testing import Wire, pass_time
+from workers.testing import pass_time
 
 CASE = CASES["answer"]
 WAITING = f"{PROCESS}/waiting/"
@@ -28,7 +28,7 @@ def answer(client: Client, process: Process, decision: str, comment: str = "Fine
     return client.post(f"{CASE.url(process)}?from=waiting", form)
 
 
-def test_approved_it_goes_on_with_who_and_why(operator: Client, wire: Wire) -> None:
+def test_approved_it_goes_on_with_who_and_why(operator, wire):
     process = toys.asked(wire)
 
     response = answer(operator, process, "approve")
@@ -41,7 +41,7 @@ def test_approved_it_goes_on_with_who_and_why(operator: Client, wire: Wire) -> N
     assert result == {"approved": True, "by": "operator", "comment": "Fine by me."}
 
 
-def test_declined_answer_compensates_process_without_alert(operator: Client, wire: Wire) -> None:
+def test_declined_answer_compensates_process_without_alert(operator, wire):
     process = toys.asked(wire)
 
     assert answer(operator, process, "decline", "Too much.").status_code == 302
@@ -60,16 +60,14 @@ def test_declined_answer_compensates_process_without_alert(operator: Client, wir
 @pytest.mark.parametrize(
     ("decision", "comment"), [("decline", ""), ("decline", "  "), ("", "why"), ("perhaps", "why")]
 )
-def test_who_declines_says_why_and_nothing_else_is_an_answer(
-    operator: Client, wire: Wire, decision: str, comment: str
-) -> None:
+def test_who_declines_says_why_and_nothing_else_is_an_answer(operator, wire, decision, comment):
     process = toys.asked(wire)
     before = every_row()
     assert answer(operator, process, decision, comment).status_code == 400
     assert every_row() == before
 
 
-def test_answering_comes_first_among_the_acts_of_the_page(operator: Client, wire: Wire) -> None:
+def test_answering_comes_first_among_the_acts_of_the_page(operator, wire):
     process = toys.asked(wire)
     html = operator.get(f"{PROCESS}/{process.pk}/change/").content.decode()
     acts = html.partition("What you may do now")[2].partition("</nav>")[0]
@@ -78,11 +76,11 @@ def test_answering_comes_first_among_the_acts_of_the_page(operator: Client, wire
     assert f"{CASE.url(process)}" in acts
 
 
-def test_approving_needs_no_comment(operator: Client, wire: Wire) -> None:
+def test_approving_needs_no_comment(operator, wire):
     assert answer(operator, toys.asked(wire), "approve", "").status_code == 302
 
 
-def test_the_page_shows_the_question_and_the_input_escaped(operator: Client, wire: Wire) -> None:
+def test_the_page_shows_the_question_and_the_input_escaped(operator, wire):
     process = toys.asked(wire)
     step = Step.objects.get(process=process, name="ask")
     Step.objects.filter(pk=step.pk).update(
@@ -97,7 +95,7 @@ def test_the_page_shows_the_question_and_the_input_escaped(operator: Client, wir
     assert "1 h 59 min left" in html or "2 h 00 min left" in html
 
 
-def test_a_permission_that_the_question_names_counts_instead(wire: Wire) -> None:
+def test_a_permission_that_the_question_names_counts_instead(wire):
     process = toys.asked(wire, permission="orders.change_product")
     answerer, decider = staff("answerer", *VERBS), Client()
     user = get_user_model().objects.create_user("decider", is_staff=True)
@@ -122,8 +120,8 @@ def test_a_permission_that_the_question_names_counts_instead(wire: Wire) -> None
 )
 @pytest.mark.parametrize("is_over", [False, True], ids=["asked", "not answered in time"])
 def test_ending_it_by_hand_needs_the_permission_of_the_question(
-    wire: Wire, verb: str, permission: str, needed: str, is_over: bool
-) -> None:
+    wire, verb, permission, needed, is_over
+):
     process = toys.asked(wire, permission=permission, is_asked_once=True)
     if is_over:
         pass_time(7300)
@@ -148,14 +146,14 @@ def test_ending_it_by_hand_needs_the_permission_of_the_question(
 
 
 @pytest.mark.parametrize("verb", ["complete", "skip"])
-def test_ending_a_step_that_asks_no_person_needs_no_more_than_that(wire: Wire, verb: str) -> None:
+def test_ending_a_step_that_asks_no_person_needs_no_more_than_that(wire, verb):
     process = toys.asked(wire, question="")
     form = CASES[verb].filled(process)
     url = f"{PROCESS}/{process.pk}/steps/ask/{verb}/"
     assert staff("only", f"{verb}_step").post(url, form).status_code == 302
 
 
-def test_answer_to_already_answered_step_changes_nothing(operator: Client, wire: Wire) -> None:
+def test_answer_to_already_answered_step_changes_nothing(operator, wire):
     process = toys.asked(wire)
     form = CASE.filled(process)
     callbacks.fail_step(process.pk, "ask", _refused(), actor="callback")
@@ -168,7 +166,7 @@ def test_answer_to_already_answered_step_changes_nothing(operator: Client, wire:
     assert every_row() == before
 
 
-def test_answer_to_step_that_asks_no_question_is_refused(operator: Client, wire: Wire) -> None:
+def test_answer_to_step_that_asks_no_question_is_refused(operator, wire):
     process = toys.asked(wire)
     before = every_row()
     url = f"{PROCESS}/{process.pk}/steps/then/answer/"
@@ -177,7 +175,7 @@ def test_answer_to_step_that_asks_no_question_is_refused(operator: Client, wire:
     assert every_row() == before
 
 
-def test_the_list_has_the_oldest_first_and_marks_the_overdue(operator: Client, wire: Wire) -> None:
+def test_the_list_has_the_oldest_first_and_marks_the_overdue(operator, wire):
     toys.asked(wire, "Toy 1", escalate_after_seconds=600)
     pass_time(601)
     sweep()
@@ -193,13 +191,13 @@ def test_the_list_has_the_oldest_first_and_marks_the_overdue(operator: Client, w
     assert "waiting for somebody" in index
 
 
-def test_an_answered_step_is_off_the_list(operator: Client, wire: Wire) -> None:
+def test_an_answered_step_is_off_the_list(operator, wire):
     process = toys.asked(wire)
     answer(operator, process, "approve")
     assert "Nothing is waiting for your answer." in operator.get(WAITING).content.decode()
 
 
-def test_a_long_list_has_pages(operator: Client, wire: Wire, monkeypatch: Any) -> None:
+def test_a_long_list_has_pages(operator, wire, monkeypatch):
     monkeypatch.setattr("workers.desk.admin.waiting.PAGE", 1)
     for subject in ("Toy 1", "Toy 2"):
         toys.asked(wire, subject)
@@ -209,9 +207,7 @@ def test_a_long_list_has_pages(operator: Client, wire: Wire, monkeypatch: Any) -
     assert operator.get(f"{WAITING}?page=x").status_code == 200
 
 
-def test_a_viewer_sees_no_steps_there_and_a_stranger_signs_in(
-    viewer: Client, client: Client, wire: Wire
-) -> None:
+def test_a_viewer_sees_no_steps_there_and_a_stranger_signs_in(viewer, client, wire):
     toys.asked(wire)
     assert "Toy 1" not in viewer.get(WAITING).content.decode()
     assert viewer.post(WAITING).status_code == 405
@@ -223,12 +219,12 @@ def _refused() -> Any:
 
 
 @pytest.fixture
-def labelled(monkeypatch: pytest.MonkeyPatch) -> None:
+def labelled(monkeypatch) -> None:
     monkeypatch.setattr(toy.Alpha, "answer_labels", ("It is <here>", "It will not come"))
 
 
 @pytest.mark.usefixtures("labelled")
-def test_the_buttons_say_what_the_answers_mean(operator: Client, wire: Wire) -> None:
+def test_the_buttons_say_what_the_answers_mean(operator, wire):
     process = toys.asked(wire)
 
     html = operator.get(CASE.url(process)).content.decode()
@@ -243,7 +239,7 @@ def test_the_buttons_say_what_the_answers_mean(operator: Client, wire: Wire) -> 
 
 
 @pytest.mark.usefixtures("labelled")
-def test_what_was_answered_is_said_in_the_same_words(operator: Client, wire: Wire) -> None:
+def test_what_was_answered_is_said_in_the_same_words(operator, wire):
     process = toys.asked(wire)
 
     answer(operator, process, "decline", "Lost.")
@@ -252,17 +248,13 @@ def test_what_was_answered_is_said_in_the_same_words(operator: Client, wire: Wir
     assert "ask: “It will not come”; what was done is being undone." in index
 
 
-def test_without_words_of_its_own_they_are_approve_and_decline(
-    operator: Client, wire: Wire
-) -> None:
+def test_without_words_of_its_own_they_are_approve_and_decline(operator, wire):
     html = operator.get(CASE.url(toys.asked(wire))).content.decode()
     assert ">Approve</button>" in html
     assert ">Decline</button>" in html
 
 
-def test_answer_page_says_submitter_is_told_if_process_has_sink(
-    operator: Client, wire: Wire
-) -> None:
+def test_answer_page_says_submitter_is_told_if_process_has_sink(operator, wire):
     process = toys.asked(wire)
     url = CASE.url(process)
     assert "is told" not in operator.get(url).content.decode()
@@ -273,7 +265,7 @@ def test_answer_page_says_submitter_is_told_if_process_has_sink(
     assert "Its submitter is notified." in operator.get(url).content.decode()
 
 
-def test_a_no_is_not_called_a_failure(operator: Client, wire: Wire) -> None:
+def test_a_no_is_not_called_a_failure(operator, wire):
     process = toys.asked(wire)
     answer(operator, process, "decline", "Too much.")
     wire.run_until_idle()

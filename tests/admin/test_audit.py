@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from orders import dead_letters
-from orders.models import ApiClient, DeadLetter, Product
+from orders.models import DeadLetter, Product
 from tests.admin.conftest import alert_about, note, order_in_error, staff
 from tests.admin.test_masking import ADDRESS, NAME, found, private_letter, private_order
 from workers.client import operations
@@ -44,7 +44,7 @@ def events(client: Client, query: str = "") -> list[str]:
     return [row[2] for row in rows_of(client, query)[1:]]
 
 
-def test_it_has_a_right_of_its_own(viewer: Client) -> None:
+def test_it_has_a_right_of_its_own(viewer):
     assert viewer.get(LIST).status_code == 200
     clerk = Client()
     clerk.force_login(get_user_model().objects.create_user("clerk", is_staff=True))
@@ -53,7 +53,7 @@ def test_it_has_a_right_of_its_own(viewer: Client) -> None:
     assert clerk.post(f"{LIST}csv/").status_code == 403
 
 
-def test_it_shows_what_people_did_and_nothing_else(viewer: Client) -> None:
+def test_it_shows_what_people_did_and_nothing_else(viewer):
     order = order_in_error()
     note(order, "claimed")
     note(order, "paused", actor="operator:ann", detail={"reason": "stocktaking"})
@@ -67,7 +67,7 @@ def test_it_shows_what_people_did_and_nothing_else(viewer: Client) -> None:
     assert html.count('class="field-when') == 2
 
 
-def test_what_only_followed_is_hidden_until_it_is_asked_for(viewer: Client) -> None:
+def test_what_only_followed_is_hidden_until_it_is_asked_for(viewer):
     order = order_in_error()
     for event in ("compensating", "cancelled"):
         note(order, event, actor="operator:ann")
@@ -75,7 +75,7 @@ def test_what_only_followed_is_hidden_until_it_is_asked_for(viewer: Client) -> N
     assert events(viewer, "?rows=all") == ["exported", "cancelled", "compensating"]
 
 
-def test_it_is_filtered_by_person_verb_time_and_job(viewer: Client) -> None:
+def test_it_is_filtered_by_person_verb_time_and_job(viewer):
     order, other = order_in_error(), order_in_error()
     long_ago = timezone.now() - timedelta(days=20)
     note(order, "paused", actor="operator:ann", at=long_ago)
@@ -89,7 +89,7 @@ def test_it_is_filtered_by_person_verb_time_and_job(viewer: Client) -> None:
         assert link in html
 
 
-def test_a_job_s_acts_are_those_on_it_and_those_by_it(viewer: Client) -> None:
+def test_a_job_s_acts_are_those_on_it_and_those_by_it(viewer):
     inside, outside = order_in_error(), order_in_error()
     job_id = jobs.create("pause", {inside.process_id: 0}, source={"list": "x"}, **WORD)
     while not jobs.work(job_id, 50).is_over:
@@ -112,7 +112,7 @@ def test_a_job_s_acts_are_those_on_it_and_those_by_it(viewer: Client) -> None:
         assert events(viewer, query) == []
 
 
-def test_act_links_to_job_only_for_user_who_may_see_jobs(viewer: Client) -> None:
+def test_act_links_to_job_only_for_user_who_may_see_jobs(viewer):
     job_id = jobs.create("pause", {order_in_error().process_id: 0}, source={}, **WORD)
     link = f'href="/admin/desk/bulkjob/{job_id}/change/"'
     assert link in html_of(viewer)
@@ -125,7 +125,7 @@ def test_act_links_to_job_only_for_user_who_may_see_jobs(viewer: Client) -> None
     assert link not in html
 
 
-def test_it_is_searched_by_person_process_and_order(viewer: Client) -> None:
+def test_it_is_searched_by_person_process_and_order(viewer):
     order, other = order_in_error(), order_in_error()
     note(order, "paused", actor="operator:ann")
     note(other, "unpaused", actor="operator:bob")
@@ -135,7 +135,7 @@ def test_it_is_searched_by_person_process_and_order(viewer: Client) -> None:
     assert events(viewer, "?q=nobody") == []
 
 
-def test_a_page_shows_one_act_whole(viewer: Client) -> None:
+def test_a_page_shows_one_act_whole(viewer):
     holds.hold("agent", "payment.charge", **WORD)
     row = Journal.objects.get(event="held")
     html = viewer.get(f"{LIST}{row.pk}/change/").content.decode()
@@ -146,7 +146,7 @@ def test_a_page_shows_one_act_whole(viewer: Client) -> None:
     assert viewer.get(f"{LIST}{claimed.pk}/change/", follow=True).redirect_chain
 
 
-def test_a_page_costs_the_same_however_much_was_done(viewer: Client) -> None:
+def test_a_page_costs_the_same_however_much_was_done(viewer):
     for _ in range(3):
         note(order_in_error(), "paused", actor="operator:ann", at=timezone.now())
     html_of(viewer)
@@ -159,7 +159,7 @@ def test_a_page_costs_the_same_however_much_was_done(viewer: Client) -> None:
     assert len(few) == len(many) < 15
 
 
-def test_personal_data_is_masked(viewer: Client) -> None:
+def test_personal_data_is_masked(viewer):
     order = private_order()
     detail = {"reason": f"{NAME} rang", "changes": {"customer.address": ["x", ADDRESS]}}
     note(order, "input_edited", actor="operator:ann", detail=detail)
@@ -183,7 +183,7 @@ def test_personal_data_is_masked(viewer: Client) -> None:
         ("handed_back", True, False),
     ],
 )
-def test_what_only_followed_from_an_act_is_none(event: str, of_step: bool, is_act: bool) -> None:
+def test_what_only_followed_from_an_act_is_none(event, of_step, is_act):
     order = order_in_error()
     step = order.process.steps.first() if of_step else None
     row = note(order, event, actor="operator:ann", step=step)
@@ -199,7 +199,7 @@ def last_act() -> Journal:
     return row
 
 
-def test_acknowledging_alerts_is_journalled(operator: Client) -> None:
+def test_acknowledging_alerts_is_journalled(operator):
     order = order_in_error()
     alert = alert_about(order)
     url = f"/admin/workers/alert/{alert.pk}/acknowledge/"
@@ -218,7 +218,7 @@ def test_acknowledging_alerts_is_journalled(operator: Client) -> None:
 
 
 @pytest.mark.parametrize("act", ["discard", "restore"])
-def test_what_is_done_to_dead_letters_is_journalled(act: str) -> None:
+def test_what_is_done_to_dead_letters_is_journalled(act):
     clerk = staff("clerk", "resolve_deadletter", "resolve_dead_letter")
     state = {"discard": "open", "restore": "discarded"}[act]
     letter = DeadLetter.objects.create(
@@ -232,7 +232,7 @@ def test_what_is_done_to_dead_letters_is_journalled(act: str) -> None:
     )  # fmt: skip
 
 
-def test_what_is_done_to_clients_is_journalled_admin_and_terminal_alike(acme: ApiClient) -> None:
+def test_what_is_done_to_clients_is_journalled_admin_and_terminal_alike(acme):
     clerk = staff("clerk", "deactivate_client", "register_client", "reveal_webhook_secret")
     page = clerk.get(f"/admin/orders/apiclient/{acme.pk}/deactivate/").content.decode()
     seen = page.partition('name="seen" value="')[2].partition('"')[0]
@@ -255,7 +255,7 @@ def test_what_is_done_to_clients_is_journalled_admin_and_terminal_alike(acme: Ap
     assert not Journal.objects.filter(detail__icontains="sas_").exists()
 
 
-def test_what_is_done_to_products_and_numbers_is_journalled(admin_client: Client) -> None:
+def test_what_is_done_to_products_and_numbers_is_journalled(admin_client):
     form = {"sku": "k", "name": "Mug", "price": "3.00", "restock": "5", "description": "x"}
     admin_client.post("/admin/orders/product/add/", form | {"picture": "stoneware-mug.svg"})
     assert last_act().event == "product_added"
@@ -268,7 +268,7 @@ def test_what_is_done_to_products_and_numbers_is_journalled(admin_client: Client
     assert (last_act().event, last_act().detail) == ("order_numbers_moved", {"next": 1_000_000_000})
 
 
-def test_every_event_of_a_person_has_words(viewer: Client) -> None:
+def test_every_event_of_a_person_has_words(viewer):
     """An event that nobody has worded is shown by its name; ours all have a sentence."""
     acts.record_act("of_an_app", actor="operator:ann")
     assert "Of an app" in html_of(viewer)
@@ -280,7 +280,7 @@ def test_every_event_of_a_person_has_words(viewer: Client) -> None:
 # ------------------------------------------------------------------------------- lists as files
 
 
-def test_orders_are_a_file_as_they_are_filtered(viewer: Client) -> None:
+def test_orders_are_a_file_as_they_are_filtered(viewer):
     wanted, other = order_in_error(), order_in_error()
     Process.objects.filter(pk=other.process_id).update(paused_at=timezone.now())
     response = viewer.get("/admin/orders/order/csv/?paused=yes&state=error")
@@ -295,7 +295,7 @@ def test_orders_are_a_file_as_they_are_filtered(viewer: Client) -> None:
     assert 'href="/admin/orders/order/csv/?state=error"' in html
 
 
-def test_a_file_has_personal_data_for_who_may_and_posts(viewer: Client) -> None:
+def test_a_file_has_personal_data_for_who_may_and_posts(viewer):
     order = private_order()
     for url in ("/admin/orders/order/csv/", f"{LIST}csv/", "/admin/workers/process/csv/"):
         assert viewer.post(url, {"personal": "yes"}).status_code == 403, url
@@ -314,12 +314,12 @@ def test_a_file_has_personal_data_for_who_may_and_posts(viewer: Client) -> None:
     assert str(order.number)
 
 
-def test_what_was_searched_for_is_not_journalled(viewer: Client) -> None:
+def test_what_was_searched_for_is_not_journalled(viewer):
     viewer.get("/admin/orders/order/csv/?q=Zelda&state=error")
     assert Journal.objects.get(event="exported").detail["query"] == "q=%2A%2A%2A&state=error"
 
 
-def test_who_a_dead_letter_names_is_masked_in_the_audit(viewer: Client) -> None:
+def test_who_a_dead_letter_names_is_masked_in_the_audit(viewer):
     letter = private_letter()
     dead_letters.discard(letter.pk, actor="operator:ann", reason=f"{NAME} rang, Zelda says no")
     [row] = Act.objects.all()
@@ -351,7 +351,7 @@ def test_who_a_dead_letter_names_is_masked_in_the_audit(viewer: Client) -> None:
         "\u061c=1",
     ],
 )
-def test_no_cell_is_a_formula(viewer: Client, formula: str) -> None:
+def test_no_cell_is_a_formula(viewer, formula):
     order = order_in_error()
     order.customer_name = formula
     order.reference = formula
@@ -362,22 +362,20 @@ def test_no_cell_is_a_formula(viewer: Client, formula: str) -> None:
 
 
 @pytest.mark.parametrize("separator", [";", "\t", "\n", "\r\n", "|"])
-def test_no_part_of_a_cell_is_a_formula_to_who_separates_cells_by_it(separator: str) -> None:
+def test_no_part_of_a_cell_is_a_formula_to_who_separates_cells_by_it(separator):
     assert csv_files.plain(f"a{separator}=1+1") == f"a{separator}'=1+1"
     assert csv_files.plain(f"a{separator} =1+1") == f"a{separator}' =1+1"
     assert csv_files.plain(f"a{separator}\u00a0=1+1") == f"a{separator}'\u00a0=1+1"
     assert csv_files.plain(f"a{separator}b = c - d") == f"a{separator}b = c - d"
 
 
-def test_excel_is_told_that_a_file_is_utf_8(viewer: Client) -> None:
+def test_excel_is_told_that_a_file_is_utf_8(viewer):
     order_in_error()
     sent = b"".join(viewer.get("/admin/orders/order/csv/"))  # type: ignore[arg-type]
     assert sent.startswith(b"\xef\xbb\xbfnumber,customer")
 
 
-def test_more_rows_than_a_file_may_have_are_refused(
-    viewer: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_rows_than_a_file_may_have_are_refused(viewer, monkeypatch):
     monkeypatch.setattr(csv_files, "LONGEST", 2)
     for _ in range(3):
         order_in_error()
@@ -388,11 +386,11 @@ def test_more_rows_than_a_file_may_have_are_refused(
 
 
 @pytest.mark.parametrize("query", ["?q=%ff%00", "?created_at__gte=nonsense", "?p=%ud800"])
-def test_a_file_answers_whatever_stands_in_its_address(viewer: Client, query: str) -> None:
+def test_a_file_answers_whatever_stands_in_its_address(viewer, query):
     assert viewer.get(f"/admin/orders/order/csv/{query}").status_code in (200, 302)
 
 
-def test_a_file_is_read_in_portions(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_read_in_portions(viewer, monkeypatch):
     monkeypatch.setattr(csv_files, "READ_AT_ONCE", 2)
     numbers = [order_in_error().number for _ in range(5)]
     text = b"".join(viewer.get("/admin/orders/order/csv/")).decode("utf-8-sig")  # type: ignore[arg-type]

@@ -5,19 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 from django.test import Client
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from tests import axe
 from tests.admin.hostile import fill, root
 from tests.admin.test_accessible import THEMES, WIDTHS, open_page
 from tests.admin.test_escaping import walk
-from workers.testing import Wire
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.django_db(transaction=True),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 #: What tells two pages of one kind apart.
 ONE_OF_EACH = re.compile(r"\d+|\?.*$")
@@ -48,9 +43,7 @@ def width_of(page: Page) -> int:
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("width", WIDTHS)
-def test_axe_finds_nothing_on_any_page(
-    browser: Browser, live_server, wire: Wire, theme: str, width: int
-) -> None:
+def test_axe_finds_nothing_on_any_page(browser, live_server, wire, theme, width):
     user = root()
     fill(wire, user)
     client = Client()

@@ -20,7 +20,6 @@ from workers.desk.models import BulkItem, BulkJob
 from workers.models import Flow, Journal, Process, Step
 from workers.store import leases
 from workers.store.flow import holds
-from workers.testing import Wire
 
 ORDERS, PROCESSES = "/admin/orders/order/", "/admin/workers/process/"
 #: Verb -> its permission, the event it leaves, and what one that changes looks like.
@@ -74,7 +73,7 @@ def ready_for(verb: str) -> Order:
 
 
 @pytest.mark.parametrize("verb", PERMISSIONS)
-def test_exactly_what_was_shown_changes(verb: str, operator: Client) -> None:
+def test_exactly_what_was_shown_changes(verb, operator):
     changing = [ready_for(verb), ready_for(verb)]
     staying, apart = order_with("processed"), ready_for(verb)
     before = every_row()
@@ -111,7 +110,7 @@ def test_exactly_what_was_shown_changes(verb: str, operator: Client) -> None:
 
 
 @pytest.mark.parametrize("verb", PERMISSIONS)
-def test_sent_twice_it_lands_once_and_says_so(verb: str, operator: Client) -> None:
+def test_sent_twice_it_lands_once_and_says_so(verb, operator):
     html = select(operator, verb, ORDERS, [ready_for(verb).pk]).content.decode()
     form = {"seen": seen_in(html), "reason": "r"}
     operator.post(f"{ORDERS}{verb}/", form)
@@ -124,7 +123,7 @@ def test_sent_twice_it_lands_once_and_says_so(verb: str, operator: Client) -> No
 
 
 @pytest.mark.parametrize("verb", PERMISSIONS)
-def test_a_process_that_moved_is_left_and_told(verb: str, operator: Client) -> None:
+def test_a_process_that_moved_is_left_and_told(verb, operator):
     order = ready_for(verb)
     html = select(operator, verb, ORDERS, [order.pk]).content.decode()
     sequence = Process.objects.get(pk=order.process_id).sequence
@@ -139,7 +138,7 @@ def test_a_process_that_moved_is_left_and_told(verb: str, operator: Client) -> N
 
 
 @pytest.mark.parametrize("verb", PERMISSIONS)
-def test_user_without_permission_has_no_bulk_action(verb: str) -> None:
+def test_user_without_permission_has_no_bulk_action(verb):
     order, permission = ready_for(verb), PERMISSIONS[verb][0]
     client = staff("others", *(name for name in VERBS if name != permission))
     process = Process.objects.get(pk=order.process_id)
@@ -154,7 +153,7 @@ def test_user_without_permission_has_no_bulk_action(verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", PERMISSIONS)
-def test_without_a_reason_or_with_a_forged_set_nothing_changes(verb: str, operator: Client) -> None:
+def test_without_a_reason_or_with_a_forged_set_nothing_changes(verb, operator):
     order = ready_for(verb)
     process = Process.objects.get(pk=order.process_id)
     seen = f"{process.pk}:{process.sequence}"
@@ -170,7 +169,7 @@ def test_without_a_reason_or_with_a_forged_set_nothing_changes(verb: str, operat
     assert every_row() == before
 
 
-def test_the_order_list_touches_no_process_of_another_kind(wire: Wire) -> None:
+def test_the_order_list_touches_no_process_of_another_kind(wire):
     clerk, process = staff("clerk", "resubmit_order"), toys.failed(wire)
     before = every_row()
     form = {"seen": f"{process.pk}:{process.sequence}", "reason": "r"}
@@ -180,9 +179,7 @@ def test_the_order_list_touches_no_process_of_another_kind(wire: Wire) -> None:
     assert every_row() == before
 
 
-def test_processes_of_any_workflow_are_changed_from_their_own_list(
-    operator: Client, wire: Wire
-) -> None:
+def test_processes_of_any_workflow_are_changed_from_their_own_list(operator, wire):
     asked = toys.asked(wire, "Toy 2")
     toy.script.clear()
     resting = toys.resting(wire, "Toy 1")
@@ -194,18 +191,14 @@ def test_processes_of_any_workflow_are_changed_from_their_own_list(
     assert Step.objects.get(process=resting, name="two").not_before <= timezone.now()
 
 
-def test_bulk_preview_names_left_out_orders_up_to_a_limit(
-    operator: Client, monkeypatch: Any
-) -> None:
+def test_bulk_preview_names_left_out_orders_up_to_a_limit(operator, monkeypatch):
     monkeypatch.setattr("workers.desk.admin.bulk.selection.NAMED", 1)
     orders = [order_in_error(), *(order_with("processed") for _ in range(3))]
     html = select(operator, "cancel", ORDERS, [order.pk for order in orders]).content.decode()
     assert "and 2 more" in html
 
 
-def test_of_very_many_selected_no_more_are_counted_than_a_list_counts(
-    operator: Client, monkeypatch: Any
-) -> None:
+def test_of_very_many_selected_no_more_are_counted_than_a_list_counts(operator, monkeypatch):
     monkeypatch.setattr("workers.desk.admin.bulk.selection.COUNTED", 2)
     monkeypatch.setattr("workers.desk.admin.paging.COUNTED", 2)
     monkeypatch.setattr("workers.desk.admin.bulk.selection.NAMED", 1)
@@ -216,8 +209,8 @@ def test_of_very_many_selected_no_more_are_counted_than_a_list_counts(
 
 
 def test_beyond_the_limit_the_oldest_go_and_the_others_are_left_for_the_next_time(
-    operator: Client, settings: Any
-) -> None:
+    operator, settings
+):
     settings.SAS_JOB_LIMIT = 2
     orders = [order_in_error() for _ in range(3)]
     html = select(operator, "resubmit", ORDERS, [order.pk for order in orders]).content.decode()
@@ -226,16 +219,14 @@ def test_beyond_the_limit_the_oldest_go_and_the_others_are_left_for_the_next_tim
     assert "These stay as they are" not in html
 
 
-def test_the_preview_of_a_cancellation_counts_its_undo_steps(operator: Client, wire: Wire) -> None:
+def test_the_preview_of_a_cancellation_counts_its_undo_steps(operator, wire):
     processes = [toys.asked(wire, f"Toy {n}") for n in (1, 2)]
     html = select(operator, "cancel", PROCESSES, [row.pk for row in processes]).content.decode()
     assert "undo_first: 2" in html
     assert "unask: 2" in html
 
 
-def test_of_many_the_first_are_tried_out_and_the_others_go_along(
-    operator: Client, monkeypatch: Any
-) -> None:
+def test_of_many_the_first_are_tried_out_and_the_others_go_along(operator, monkeypatch):
     monkeypatch.setattr("workers.desk.admin.bulk.selection.LOOKED_AT", 2)
     orders = [order_in_error() for _ in range(3)]
     doubt = {"effect": "unsafe", "may_have_effect": True, "is_in_doubt": True}
@@ -247,11 +238,11 @@ def test_of_many_the_first_are_tried_out_and_the_others_go_along(
     assert "Tried out on the first 2; 1 more is judged when its turn comes." in html
     operator.post(f"{ORDERS}resubmit/", {"seen": seen_in(html), "reason": "r"})
     assert list(BulkItem.objects.order_by("pk").values_list("state", flat=True)) == [
-        *("landed", "landed", "refused"),
+        *("landed", "landed", "refused")
     ]
 
 
-def test_bulk_preview_leaves_out_order_of_unknown_outcome_with_reason(operator: Client) -> None:
+def test_bulk_preview_leaves_out_order_of_unknown_outcome_with_reason(operator):
     """As a job would refuse it: it says nothing of what happened."""
     known, unknown = order_in_error(), order_in_error(effect="unsafe", is_in_doubt=True)
     html = select(operator, "resubmit", ORDERS, [known.pk, unknown.pk]).content.decode()
@@ -259,7 +250,7 @@ def test_bulk_preview_leaves_out_order_of_unknown_outcome_with_reason(operator: 
     assert seen_in(html) == f"{known.process_id}:0"
 
 
-def test_the_preview_warns_of_what_they_would_wait_for(operator: Client) -> None:
+def test_the_preview_warns_of_what_they_would_wait_for(operator):
     now = timezone.now()
     away = {"opened_at": now - timedelta(minutes=9), "open_until": now + timedelta(seconds=20)}
     Flow.objects.update_or_create(agent="payment.charge", defaults={"window": 100, **away})
@@ -282,7 +273,7 @@ def test_the_preview_warns_of_what_they_would_wait_for(operator: Client) -> None
     assert "They would wait all the same" not in html
 
 
-def test_the_steps_that_are_named_are_those_that_are_tried_again(operator: Client) -> None:
+def test_the_steps_that_are_named_are_those_that_are_tried_again(operator):
     order = order_with("error", reserve_stock="error", charge_payment={"error": True})
     Process.objects.filter(pk=order.process_id).update(outcome="compensated")
     forth = order.process.steps.get(name="reserve_stock")
@@ -292,7 +283,7 @@ def test_the_steps_that_are_named_are_those_that_are_tried_again(operator: Clien
     assert "reserve_stock" not in html.partition("<h2")[0]
 
 
-def test_a_pace_is_kept_with_the_job(operator: Client) -> None:
+def test_a_pace_is_kept_with_the_job(operator):
     order = order_in_error()
     form = {"seen": f"{order.process_id}:0", "reason": "r", "rate": "2.5"}
     operator.post(f"{ORDERS}resubmit/?needs=error", form)

@@ -12,13 +12,12 @@ from tests.toyflow import agents as toy
 from workers.desk.admin.causes import causes
 from workers.exceptions import Permanent
 from workers.models import Step
-from workers.testing import Wire
 
 CAUSES = "/admin/workers/process/causes/"
 
 
 @pytest.fixture
-def failed(wire: Wire) -> None:
+def failed(wire) -> None:
     """Three processes that one fault stopped, and one that another did."""
     for number in range(3):
         toys.failed(wire, f"Toy {number}")
@@ -26,7 +25,7 @@ def failed(wire: Wire) -> None:
     toys.begun(wire, "toy_answered", "Toy 3")
 
 
-def test_causes_are_counted_the_most_first(failed: None) -> None:
+def test_causes_are_counted_the_most_first(failed):
     found = [(one.key.step, one.key.agent, one.key.code, one.count) for one in causes()]
     assert found == [("then", "toy.gamma", "gone", 3), ("then", "toy.gamma", "closed", 1)]
     assert causes()[0].message == "no such account"
@@ -37,7 +36,7 @@ def test_causes_are_counted_the_most_first(failed: None) -> None:
     assert len(causes(limit=1)) == 1
 
 
-def test_the_page_leads_to_the_processes_of_a_cause(failed: None, operator: Client) -> None:
+def test_the_page_leads_to_the_processes_of_a_cause(failed, operator):
     page = operator.get(CAUSES).content.decode()
     assert "3 processes" in page
     assert "Failed steps by cause, largest group first. Once a cause is fixed, open" in page
@@ -46,14 +45,12 @@ def test_the_page_leads_to_the_processes_of_a_cause(failed: None, operator: Clie
     assert [name in listed for name in ("Toy 0", "Toy 1", "Toy 2", "Toy 3")] == [True] * 3 + [False]
 
 
-def test_what_is_mended_is_no_cause_any_more(wire: Wire, operator: Client) -> None:
+def test_what_is_mended_is_no_cause_any_more(wire, operator):
     toys.begun(wire, "toy_line")
     assert "Nothing stands in error" in operator.get(CAUSES).content.decode()
 
 
-def test_the_index_leads_there_where_something_is_in_error(
-    operator: Client, viewer: Client
-) -> None:
+def test_the_index_leads_there_where_something_is_in_error(operator, viewer):
     link = f'<a href="{CAUSES}">by cause</a>'
     assert link not in operator.get("/admin/").content.decode()
     order_in_error()
@@ -61,7 +58,7 @@ def test_the_index_leads_there_where_something_is_in_error(
     assert viewer.get(CAUSES).status_code == 200
 
 
-def test_who_may_not_see_processes_does_not_see_causes(failed: None) -> None:
+def test_who_may_not_see_processes_does_not_see_causes(failed):
     somebody = staff("somebody")
     get_user_model().objects.get(username="somebody").user_permissions.clear()
     assert somebody.get(CAUSES).status_code == 403
@@ -81,7 +78,7 @@ def fault(kind: str, message: str, code: str = "fault") -> dict[str, str]:
     return {"kind": kind, "code": code, "message": message}
 
 
-def test_a_cause_is_of_one_kind_and_code_and_says_one_thing(operator: Client) -> None:
+def test_a_cause_is_of_one_kind_and_code_and_says_one_thing(operator):
     """The operator's own night: 153 permanent and 12 transient were one line of 165."""
     permanent = in_error(*[fault("permanent", "answered 400")] * 3)
     transient = in_error(*[fault("transient", "answered 500")] * 2)
@@ -102,7 +99,7 @@ def test_a_cause_is_of_one_kind_and_code_and_says_one_thing(operator: Client) ->
     assert {min(one) for one in members[2:]} == {*refused, *said, *bare}
 
 
-def test_numbers_and_ids_tell_no_causes_apart(operator: Client) -> None:
+def test_numbers_and_ids_tell_no_causes_apart(operator):
     ids = in_error(
         fault("permanent", "charge ch_9f2 of order #17 was declined"),
         fault("permanent", "charge ch_11a-b of order #2 was declined"),
@@ -112,7 +109,7 @@ def test_numbers_and_ids_tell_no_causes_apart(operator: Client) -> None:
     assert listed(operator, cause.url) == set(ids)
 
 
-def test_one_way_in_which_workers_die_is_one_cause(operator: Client) -> None:
+def test_one_way_in_which_workers_die_is_one_cause(operator):
     ids = in_error(
         *(
             fault("expired", f"its worker died in {which} attempts: signal 9", "worker_died")
@@ -124,7 +121,7 @@ def test_one_way_in_which_workers_die_is_one_cause(operator: Client) -> None:
     assert listed(operator, cause.url) == set(ids)
 
 
-def test_a_stuck_undo_counts_once_as_what_needs_somebody(operator: Client) -> None:
+def test_a_stuck_undo_counts_once_as_what_needs_somebody(operator):
     order = order_with(
         "error",
         charge_payment={"error": True, "fault": fault("permanent", "no such address")},
@@ -147,7 +144,7 @@ def test_a_stuck_undo_counts_once_as_what_needs_somebody(operator: Client) -> No
     )
 
 
-def test_a_cause_that_nothing_has_lists_nothing(operator: Client) -> None:
+def test_a_cause_that_nothing_has_lists_nothing(operator):
     in_error(fault("permanent", "declined"))
     url = causes()[0].url
     Step.objects.filter(state="error").update(state="waiting", fault=None)
@@ -156,7 +153,7 @@ def test_a_cause_that_nothing_has_lists_nothing(operator: Client) -> None:
     assert "one that nothing has any more" in page.content.decode()
 
 
-def test_a_poll_gets_the_table_alone(operator: Client) -> None:
+def test_a_poll_gets_the_table_alone(operator):
     in_error(fault("permanent", "declined"))
     answer = operator.get(CAUSES, headers={"HX-Request": "true"})
     assert answer.headers["X-Server-Now"]

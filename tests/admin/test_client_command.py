@@ -12,7 +12,7 @@ from tests.programs import said
 run = partial(said, "client")
 
 
-def test_one_more_token_leaves_the_others_as_they_are(acme: ApiClient) -> None:
+def test_one_more_token_leaves_the_others_as_they_are(acme):
     before = list(acme.tokens.values())
     token = run("issue", "acme", "--scopes", "submit", "--days", "2").splitlines()[-1]
     found = tokens.verify(token)
@@ -22,7 +22,7 @@ def test_one_more_token_leaves_the_others_as_they_are(acme: ApiClient) -> None:
     assert list(acme.tokens.exclude(pk=found.pk).values()) == before
 
 
-def test_a_client_whose_tokens_are_revoked_is_given_one_by_name_only(acme: ApiClient) -> None:
+def test_a_client_whose_tokens_are_revoked_is_given_one_by_name_only(acme):
     run("revoke", "acme")
     before = list(ApiToken.objects.values())
     with pytest.raises(CommandError, match=r"no good token that another could replace\. Issue one"):
@@ -44,7 +44,7 @@ def test_a_client_whose_tokens_are_revoked_is_given_one_by_name_only(acme: ApiCl
     ],
     ids=str,
 )
-def test_what_cannot_be_done_says_why(acme: ApiClient, words: tuple[str, ...], says: str) -> None:
+def test_what_cannot_be_done_says_why(acme, words, says):
     before = list(ApiClient.objects.values()), list(ApiToken.objects.values())
     with pytest.raises(CommandError, match=says):
         run(*words)

@@ -5,7 +5,6 @@ from datetime import timedelta
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -16,7 +15,7 @@ from tests.admin.test_clients import CASES, LIST, close, filled, rows
 from tests.factories import OrderFactory
 
 
-def test_the_list_tells_tokens_use_limit_and_orders(acme: ApiClient, operator: Client) -> None:
+def test_the_list_tells_tokens_use_limit_and_orders(acme, operator):
     gone = tokens.issue(acme, scopes=["operate"])
     tokens.revoke(acme, gone.split("_")[1])
     used = tokens.issue(acme, scopes=["submit"]).split("_")[1]
@@ -38,9 +37,7 @@ def test_the_list_tells_tokens_use_limit_and_orders(acme: ApiClient, operator: C
     assert [row.submitter for row in found] == ["client:acme"]
 
 
-def test_orders_are_counted_no_further_than_is_cheap(
-    acme: ApiClient, operator: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_orders_are_counted_no_further_than_is_cheap(acme, operator, monkeypatch):
     monkeypatch.setattr("orders.admin.client.COUNTED", 1)
     for _ in range(3):
         OrderFactory(submitter="client:acme")
@@ -54,21 +51,21 @@ def test_orders_are_counted_no_further_than_is_cheap(
     assert "LIMIT 2" in counts[0]
 
 
-def test_the_page_offers_what_its_user_may_and_no_more(acme: ApiClient) -> None:
+def test_the_page_offers_what_its_user_may_and_no_more(acme):
     url = f"{LIST}{acme.pk}/change/"
     assert staff("vic").get(url).context["offers"] == []
     offers = staff("ann", "issue_token", "revoke_token").get(url).context["offers"]
     assert [offer.name for offer in offers] == ["issue", "revoke"]
 
 
-def test_the_page_tells_what_was_done_and_why(acme: ApiClient) -> None:
+def test_the_page_tells_what_was_done_and_why(acme):
     client = staff("ann", "limit_client")
     client.post(CASES["limit"].url(acme), filled(CASES["limit"], acme))
     html = client.get(f"{LIST}{acme.pk}/change/").content.decode()
     assert "ann: acme may send 7 requests a minute, not 600 any more. They rang." in html
 
 
-def test_a_client_is_registered_without_a_token(db: None) -> None:
+def test_a_client_is_registered_without_a_token(db):
     client = staff("ann", "register_client")
     form = {"name": "acme", "requests_per_minute": 60, "reason": "A new partner."}
 
@@ -92,9 +89,7 @@ def test_a_client_is_registered_without_a_token(db: None) -> None:
         ({"reason": ""}, "required"),
     ],
 )
-def test_a_client_with_a_bad_value_is_not_added(
-    acme: ApiClient, bad: dict[str, str], says: str
-) -> None:
+def test_a_client_with_a_bad_value_is_not_added(acme, bad, says):
     before = rows()
     form = {"name": "new", "requests_per_minute": 60, "reason": "Why not.", **bad}
     answer = staff("ann", "register_client").post(f"{LIST}register/", form)
@@ -103,7 +98,7 @@ def test_a_client_with_a_bad_value_is_not_added(
     assert rows() == before
 
 
-def test_registering_has_a_permission_of_its_own(db: None) -> None:
+def test_registering_has_a_permission_of_its_own(db):
     others = {other.permission for other in CASES.values()}
     client = staff("vic", "add_apiclient", "change_apiclient", *others)
     form = {"name": "acme", "requests_per_minute": 60, "reason": "A new partner."}
@@ -113,7 +108,7 @@ def test_registering_has_a_permission_of_its_own(db: None) -> None:
     assert not ApiClient.objects.exists()
 
 
-def test_no_row_is_edited_or_deleted_by_hand(acme: ApiClient, admin_client: Client) -> None:
+def test_no_row_is_edited_or_deleted_by_hand(acme, admin_client):
     before = rows()
     assert admin_client.get(f"{LIST}add/").status_code == 403
     for page in ("change", "delete"):

@@ -9,7 +9,6 @@ from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.sessions.models import Session
-from django.test import Client
 from django.utils import timezone
 
 from orders import tokens, webhooks
@@ -41,7 +40,7 @@ def everything_kept() -> str:
 
 
 @pytest.mark.parametrize("name", ["issue", "rotate"])
-def test_a_token_is_shown_once_and_kept_nowhere(acme: ApiClient, name: str) -> None:
+def test_a_token_is_shown_once_and_kept_nowhere(acme, name):
     case = CASES[name]
     client = staff("ann", case.permission)
 
@@ -57,7 +56,7 @@ def test_a_token_is_shown_once_and_kept_nowhere(acme: ApiClient, name: str) -> N
         assert secret not in client.get(url).content.decode(), url
 
 
-def test_a_token_ends_when_it_is_told_to(acme: ApiClient) -> None:
+def test_a_token_ends_when_it_is_told_to(acme):
     case = CASES["issue"]
     form = filled(case, acme, days=3, scopes=["submit", "operate"])
     token = shown(staff("ann", case.permission).post(case.url(acme), form))
@@ -68,7 +67,7 @@ def test_a_token_ends_when_it_is_told_to(acme: ApiClient) -> None:
     assert tokens.verify(token, timezone.now() + timedelta(days=4)) is None
 
 
-def test_a_rotation_lets_the_old_ones_end_after_the_overlap(acme: ApiClient) -> None:
+def test_a_rotation_lets_the_old_ones_end_after_the_overlap(acme):
     old = tokens.issue(acme, scopes=["submit", "read"])
     case = CASES["rotate"]
     form = filled(case, acme, days=30)
@@ -82,7 +81,7 @@ def test_a_rotation_lets_the_old_ones_end_after_the_overlap(acme: ApiClient) -> 
     assert tokens.verify(new, now + timedelta(days=31)) is None
 
 
-def test_a_rotation_gives_no_scope_that_no_good_token_has(acme: ApiClient) -> None:
+def test_a_rotation_gives_no_scope_that_no_good_token_has(acme):
     wide = tokens.issue(acme, scopes=["submit", "read", "operate"])
     tokens.revoke(acme, wide.split("_")[1])
     found = tokens.verify(tokens.rotate(acme, timedelta(hours=1)))
@@ -95,7 +94,7 @@ def test_a_rotation_gives_no_scope_that_no_good_token_has(acme: ApiClient) -> No
     assert list(ApiToken.objects.values()) == before
 
 
-def test_a_token_that_is_over_is_not_made_good_again(acme: ApiClient) -> None:
+def test_a_token_that_is_over_is_not_made_good_again(acme):
     now = timezone.now()
     ApiToken.objects.update(created_at=now - timedelta(days=2), expires_at=now)
     with pytest.raises(tokens.NoToken):
@@ -104,7 +103,7 @@ def test_a_token_that_is_over_is_not_made_good_again(acme: ApiClient) -> None:
     assert ApiToken.objects.get().revoked_at is None
 
 
-def test_the_webhook_secret_is_in_one_page_only(acme: ApiClient) -> None:
+def test_the_webhook_secret_is_in_one_page_only(acme):
     webhooks.rotate(acme, timedelta(hours=1))
     everyone = [case.permission for case in CASES.values()]
     client = staff("ann", "register_client", *everyone)
@@ -122,7 +121,7 @@ def test_the_webhook_secret_is_in_one_page_only(acme: ApiClient) -> None:
     assert acme.webhook_secret not in json.dumps([s.get_decoded() for s in Session.objects.all()])
 
 
-def test_a_new_webhook_secret_is_shown_to_those_only_who_may_see_it(acme: ApiClient) -> None:
+def test_a_new_webhook_secret_is_shown_to_those_only_who_may_see_it(acme):
     case = CASES["rotate_secret"]
     old = acme.webhook_secret
 
@@ -147,7 +146,7 @@ def test_a_new_webhook_secret_is_shown_to_those_only_who_may_see_it(acme: ApiCli
     assert webhooks.secrets_of("client:acme") == [second, first]
 
 
-def test_a_viewer_sees_no_secret_and_no_way_to_one(acme: ApiClient, viewer: Client) -> None:
+def test_a_viewer_sees_no_secret_and_no_way_to_one(acme, viewer):
     form = viewer.get(f"{LIST}{acme.pk}/change/").context["adminform"]
     assert flatten_fieldsets(form.fieldsets) == ["name"]
     for url in (LIST, f"{LIST}{acme.pk}/change/", f"{LIST}{acme.pk}/history/"):
@@ -168,13 +167,11 @@ def test_a_viewer_sees_no_secret_and_no_way_to_one(acme: ApiClient, viewer: Clie
         "tokens__prefix",
     ],
 )
-def test_a_secret_cannot_be_guessed_by_filtering(
-    acme: ApiClient, viewer: Client, lookup: str
-) -> None:
+def test_a_secret_cannot_be_guessed_by_filtering(acme, viewer, lookup):
     answer = viewer.get(LIST, {lookup: "w"})
     assert answer.status_code == 400
 
 
-def test_searching_does_not_find_secrets(acme: ApiClient, viewer: Client) -> None:
+def test_searching_does_not_find_secrets(acme, viewer):
     for term in (acme.webhook_secret[:12], acme.tokens.get().digest[:12]):
         assert viewer.get(LIST, {"q": term}).context["cl"].result_count == 0

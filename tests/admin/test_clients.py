@@ -56,10 +56,7 @@ CASES = {
     "revoke": Case(at("revoke/"), "revoke_token", {}, frozenset({"tokens"})),
     "revoke_one": Case(of_token, "revoke_token", {}, frozenset({"tokens"})),
     "limit": Case(
-        at("limit/"),
-        "limit_client",
-        {"requests_per_minute": 7},
-        frozenset({"requests_per_minute"}),
+        at("limit/"), "limit_client", {"requests_per_minute": 7}, frozenset({"requests_per_minute"})
     ),
     "deactivate": Case(at("deactivate/"), "deactivate_client", {}, frozenset({"is_active"})),
     "activate": Case(at("activate/"), "activate_client", {}, frozenset({"is_active"}), begin=close),
@@ -71,7 +68,7 @@ CASES = {
 
 
 @pytest.fixture(params=sorted(CASES))
-def case(request: pytest.FixtureRequest, acme: ApiClient) -> Case:
+def case(request, acme) -> Case:
     found = CASES[request.param]
     found.begin(acme)
     acme.refresh_from_db()
@@ -91,13 +88,13 @@ def rows() -> dict[str, Any]:
     return {**found, "log": list(LogEntry.objects.values())}
 
 
-def test_every_act_has_its_case_and_a_permission() -> None:
+def test_every_act_has_its_case_and_a_permission():
     assert set(CASES) == {act.name for act in ACTS}
     for act in ACTS:
         assert act.permission == f"orders.{CASES[act.name].permission}"
 
 
-def test_permitted_user_acts_on_client_and_act_is_logged(case: Case, acme: ApiClient) -> None:
+def test_permitted_user_acts_on_client_and_act_is_logged(case, acme):
     client = staff("ann", case.permission)
     assert client.get(case.url(acme)).status_code == 200
     before = rows()["acme"]
@@ -114,9 +111,7 @@ def test_permitted_user_acts_on_client_and_act_is_logged(case: Case, acme: ApiCl
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_user_with_all_other_permissions_cannot_act_on_client(
-    case: Case, acme: ApiClient, method: str
-) -> None:
+def test_user_with_all_other_permissions_cannot_act_on_client(case, acme, method):
     others = {other.permission for other in CASES.values()} - {case.permission}
     client = staff("vic", "register_client", "change_apiclient", "add_apiclient", *others)
     before = rows()
@@ -127,7 +122,7 @@ def test_user_with_all_other_permissions_cannot_act_on_client(
     assert rows() == before
 
 
-def test_nothing_is_done_by_looking(case: Case, acme: ApiClient) -> None:
+def test_nothing_is_done_by_looking(case, acme):
     before = rows()
     answer = staff("ann", case.permission).get(case.url(acme), filled(case, acme))
     assert answer.status_code == 200
@@ -135,7 +130,7 @@ def test_nothing_is_done_by_looking(case: Case, acme: ApiClient) -> None:
     assert acme.webhook_secret not in answer.content.decode()
 
 
-def test_a_form_from_elsewhere_is_refused(case: Case, acme: ApiClient) -> None:
+def test_a_form_from_elsewhere_is_refused(case, acme):
     client = staff("ann", case.permission)
     strict = Client(enforce_csrf_checks=True)
     strict.cookies = client.cookies
@@ -147,16 +142,14 @@ def test_a_form_from_elsewhere_is_refused(case: Case, acme: ApiClient) -> None:
 @pytest.mark.parametrize(
     "changes", [{"reason": ""}, {"reason": "x" * 501}, {"reason": "a\0b"}, {"seen": ""}]
 )
-def test_a_form_without_what_it_needs_changes_nothing(
-    case: Case, acme: ApiClient, changes: dict[str, str]
-) -> None:
+def test_a_form_without_what_it_needs_changes_nothing(case, acme, changes):
     before = rows()
     answer = staff("ann", case.permission).post(case.url(acme), filled(case, acme, **changes))
     assert answer.status_code == 400
     assert rows() == before
 
 
-def test_a_page_that_is_sent_again_does_nothing_again(case: Case, acme: ApiClient) -> None:
+def test_a_page_that_is_sent_again_does_nothing_again(case, acme):
     client = staff("ann", case.permission)
     form = filled(case, acme)
     client.post(case.url(acme), form)
@@ -173,7 +166,7 @@ def test_a_page_that_is_sent_again_does_nothing_again(case: Case, acme: ApiClien
     assert rows() == before
 
 
-def test_what_was_changed_meanwhile_is_left_alone(case: Case, acme: ApiClient) -> None:
+def test_what_was_changed_meanwhile_is_left_alone(case, acme):
     form = filled(case, acme)
     webhooks.rotate(acme, timedelta(hours=1))
     before = rows()
@@ -185,9 +178,7 @@ def test_what_was_changed_meanwhile_is_left_alone(case: Case, acme: ApiClient) -
     assert rows() == before
 
 
-def test_what_cannot_be_logged_is_not_done(
-    case: Case, acme: ApiClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_logged_is_not_done(case, acme, monkeypatch):
     def fail(*args: object, **kwargs: object) -> None:
         raise RuntimeError("the log is full")
 
@@ -215,9 +206,7 @@ def test_what_cannot_be_logged_is_not_done(
         ("rotate_secret", {"overlap_hours": ""}),
     ],
 )
-def test_a_bad_value_is_named_and_changes_nothing(
-    acme: ApiClient, name: str, bad: dict[str, Any]
-) -> None:
+def test_a_bad_value_is_named_and_changes_nothing(acme, name, bad):
     case = CASES[name]
     before = rows()
     answer = staff("ann", case.permission).post(case.url(acme), filled(case, acme, **bad))
@@ -236,9 +225,7 @@ def test_a_bad_value_is_named_and_changes_nothing(
         ("deactivate", close, "is not active"),
     ],
 )
-def test_what_is_not_possible_is_said_and_not_offered(
-    acme: ApiClient, name: str, begin: Callable[[ApiClient], Any], says: str
-) -> None:
+def test_what_is_not_possible_is_said_and_not_offered(acme, name, begin, says):
     case = CASES[name]
     begin(acme)
     acme.refresh_from_db()
@@ -256,14 +243,14 @@ def test_what_is_not_possible_is_said_and_not_offered(
     assert case.url(acme) not in client.get(f"{LIST}{acme.pk}/change/").content.decode()
 
 
-def test_a_limit_that_is_the_same_is_no_change(acme: ApiClient) -> None:
+def test_a_limit_that_is_the_same_is_no_change(acme):
     case = CASES["limit"]
     form = filled(case, acme, requests_per_minute=acme.requests_per_minute)
     assert staff("ann", case.permission).post(case.url(acme), form).status_code == 409
     assert not LogEntry.objects.exists()
 
 
-def test_a_token_of_another_client_is_not_found(acme: ApiClient) -> None:
+def test_a_token_of_another_client_is_not_found(acme):
     other = ApiClient.objects.create(name="other", created_at=timezone.now())
     tokens.issue(other)
     url = f"{LIST}{acme.pk}/{of_token(other)}"
@@ -274,7 +261,7 @@ def test_a_token_of_another_client_is_not_found(acme: ApiClient) -> None:
     assert rows() == before
 
 
-def test_one_token_is_revoked_and_the_others_go_on(acme: ApiClient) -> None:
+def test_one_token_is_revoked_and_the_others_go_on(acme):
     old = acme.tokens.get()
     new = tokens.issue(acme)
     url = f"{LIST}{acme.pk}/tokens/{old.prefix}/revoke/"

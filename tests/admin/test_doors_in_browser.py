@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from orders import tokens
 from orders.models import ApiClient, ApiToken
@@ -16,14 +16,11 @@ from tests.browsing import sign_in, watched_page
 
 LIST = "/admin/orders/apiclient/"
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def page(browser: Browser, live_server) -> Iterator[Page]:
+def page(browser, live_server) -> Iterator[Page]:
     with watched_page(browser, live_server.url) as page:
         yield page
 
@@ -34,7 +31,7 @@ def log_in(page: Page, name: str, password: str) -> None:
     page.get_by_role("button", name="Log in").click()
 
 
-def test_a_viewer_logs_in_looks_and_finds_nothing_to_do(page: Page) -> None:
+def test_a_viewer_logs_in_looks_and_finds_nothing_to_do(page):
     user = get_user_model().objects.create_user("vic", password="correct horse", is_staff=True)
     user.user_permissions.add(Permission.objects.get(codename="view_order"))
     order = order_in_error()
@@ -53,7 +50,7 @@ def test_a_viewer_logs_in_looks_and_finds_nothing_to_do(page: Page) -> None:
     expect(page.get_by_label("Password")).to_be_visible()
 
 
-def test_a_client_is_added_given_a_token_and_stopped(page: Page, live_server) -> None:
+def test_a_client_is_added_given_a_token_and_stopped(page, live_server):
     everything = [case.permission for case in CASES.values()]
     sign_in(page.context, live_server.url, staff("ann", "register_client", *everything))
 
@@ -84,7 +81,7 @@ def test_a_client_is_added_given_a_token_and_stopped(page: Page, live_server) ->
     assert tokens.verify(shown) is None
 
 
-def test_going_back_to_a_token_shows_it_to_nobody(page: Page, acme: ApiClient, live_server) -> None:
+def test_going_back_to_a_token_shows_it_to_nobody(page, acme, live_server):
     sign_in(page.context, live_server.url, staff("ann", "issue_token"))
     page.goto(f"{LIST}{acme.pk}/issue/")
     page.get_by_label("Reason").fill("They asked.")
@@ -103,9 +100,7 @@ def test_going_back_to_a_token_shows_it_to_nobody(page: Page, acme: ApiClient, l
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_no_page_of_a_client_is_wider_than_the_window(
-    page: Page, acme: ApiClient, live_server, width: int
-) -> None:
+def test_no_page_of_a_client_is_wider_than_the_window(page, acme, live_server, width):
     ApiClient.objects.create(name="x" * 40, created_at=acme.created_at)
     everything = [case.permission for case in CASES.values()]
     sign_in(page.context, live_server.url, staff("ann", "register_client", *everything))
@@ -116,7 +111,7 @@ def test_no_page_of_a_client_is_wider_than_the_window(
         assert page.evaluate("document.documentElement.scrollWidth") <= width, address
 
 
-def test_the_page_of_the_api_is_whole(page: Page, live_server) -> None:
+def test_the_page_of_the_api_is_whole(page, live_server):
     sign_in(page.context, live_server.url, staff("ann"))
     page.goto("/api/v1/docs")
     page.locator(".opblock-summary-control").first.click()

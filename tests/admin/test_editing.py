@@ -9,7 +9,6 @@ from tests.admin import toys
 from tests.admin.conftest import every_row
 from tests.admin.test_verbs import CASES, PROCESS
 from workers.models import Journal, Process
-from workers.testing import Wire
 
 CASE = CASES["input"]
 
@@ -20,9 +19,7 @@ def send(client: Client, process: Process, **values: Any) -> Any:
     return client.post(CASE.url(process), form)
 
 
-def test_each_path_that_may_be_changed_has_its_field_and_value(
-    operator: Client, wire: Wire
-) -> None:
+def test_each_path_that_may_be_changed_has_its_field_and_value(operator, wire):
     html = operator.get(CASE.url(toys.editable(wire))).content.decode()
     assert '<label for="id_value_0">customer.address:</label>' in html
     assert 'value="1 High Street"' in html
@@ -30,7 +27,7 @@ def test_each_path_that_may_be_changed_has_its_field_and_value(
     assert "customer.name" not in html
 
 
-def test_the_diff_is_shown_first_and_nothing_changes(operator: Client, wire: Wire) -> None:
+def test_the_diff_is_shown_first_and_nothing_changes(operator, wire):
     process = toys.editable(wire)
     before = every_row()
 
@@ -46,9 +43,7 @@ def test_the_diff_is_shown_first_and_nothing_changes(operator: Client, wire: Wir
     assert every_row() == before
 
 
-def test_confirmed_the_input_is_changed_and_the_journal_shows_how(
-    operator: Client, wire: Wire
-) -> None:
+def test_confirmed_the_input_is_changed_and_the_journal_shows_how(operator, wire):
     process = toys.editable(wire)
     response = send(operator, process, value_0="2 Low Road", value_1="True", confirm="yes")
     assert response.status_code == 302
@@ -61,7 +56,7 @@ def test_confirmed_the_input_is_changed_and_the_journal_shows_how(
     assert "customer.address: 1 High Street → 2 Low Road; gift: false → true" in page
 
 
-def test_edit_again_shows_the_fields_as_they_were_filled_in(operator: Client, wire: Wire) -> None:
+def test_edit_again_shows_the_fields_as_they_were_filled_in(operator, wire):
     process = toys.editable(wire)
     before = every_row()
     html = send(operator, process, value_0="2 Low Road", edit="yes").content.decode()
@@ -70,7 +65,7 @@ def test_edit_again_shows_the_fields_as_they_were_filled_in(operator: Client, wi
     assert every_row() == before
 
 
-def test_nothing_different_is_refused(operator: Client, wire: Wire) -> None:
+def test_nothing_different_is_refused(operator, wire):
     process = toys.editable(wire)
     for changes in ({}, {"confirm": "yes"}):
         response = send(operator, process, **changes)
@@ -78,14 +73,14 @@ def test_nothing_different_is_refused(operator: Client, wire: Wire) -> None:
         assert "No changes" in response.content.decode()
 
 
-def test_an_old_page_is_refused_before_the_diff(operator: Client, wire: Wire) -> None:
+def test_an_old_page_is_refused_before_the_diff(operator, wire):
     process = toys.editable(wire)
     response = send(operator, process, value_0="2 Low Road", sequence=99)
     assert response.status_code == 409
     assert "has moved since" in response.content.decode()
 
 
-def test_line_ends_of_a_browser_are_no_change(operator: Client, wire: Wire) -> None:
+def test_line_ends_of_a_browser_are_no_change(operator, wire):
     process = toys.editable(wire)
     Process.objects.filter(pk=process.pk).update(
         input={"customer": {"address": "1 High Street\nYork"}, "gift": False}
@@ -102,9 +97,7 @@ def test_line_ends_of_a_browser_are_no_change(operator: Client, wire: Wire) -> N
     ("value", "sent", "status"),
     [(5, "6", 302), (5, "six", 400), (1.5, "2.5", 302), ([1], "[2]", 302), ([1], "{}", 400)],
 )
-def test_a_value_keeps_its_type(
-    operator: Client, wire: Wire, value: Any, sent: str, status: int
-) -> None:
+def test_a_value_keeps_its_type(operator, wire, value, sent, status):
     process = toys.editable(wire)
     Process.objects.filter(pk=process.pk).update(input={"gift": value})
     response = send(operator, process, value_0=sent, confirm="yes")
@@ -113,7 +106,7 @@ def test_a_value_keeps_its_type(
 
 
 @pytest.mark.parametrize("sent", ['["\\u0000"]', "[NaN]", '[{"__type__": 1}]'])
-def test_what_cannot_be_stored_is_refused(operator: Client, wire: Wire, sent: str) -> None:
+def test_what_cannot_be_stored_is_refused(operator, wire, sent):
     process = toys.editable(wire)
     Process.objects.filter(pk=process.pk).update(input={"gift": [1]})
     before = every_row()
@@ -121,12 +114,12 @@ def test_what_cannot_be_stored_is_refused(operator: Client, wire: Wire, sent: st
     assert every_row() == before
 
 
-def test_a_nul_is_refused(operator: Client, wire: Wire) -> None:
+def test_a_nul_is_refused(operator, wire):
     process = toys.editable(wire)
     assert send(operator, process, value_0="a\x00b", confirm="yes").status_code == 400
 
 
-def test_a_workflow_that_lets_nothing_be_changed_says_so(operator: Client, wire: Wire) -> None:
+def test_a_workflow_that_lets_nothing_be_changed_says_so(operator, wire):
     process = toys.asked(wire)
     html = operator.get(CASE.url(process)).content.decode()
     assert "does not allow changes to its input" in html

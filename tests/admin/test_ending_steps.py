@@ -4,7 +4,6 @@ import re
 from datetime import timedelta
 
 import pytest
-from django.test import Client
 from django.utils import timezone
 
 from tests.admin import toys
@@ -12,12 +11,9 @@ from tests.admin.conftest import every_row, order_with
 from tests.admin.test_verbs import CASES, PROCESS
 from tests.factories import put
 from workers.models import Journal, Step
-from workers.testing import Wire
 
 
-def test_a_completed_step_keeps_its_result_and_the_process_goes_on(
-    operator: Client, wire: Wire
-) -> None:
+def test_a_completed_step_keeps_its_result_and_the_process_goes_on(operator, wire):
     process, case = toys.failed(wire), CASES["complete"]
     operator.post(case.url(process), case.filled(process, result='{"id": 7, "by": "phone"}'))
 
@@ -39,9 +35,7 @@ def test_a_completed_step_keeps_its_result_and_the_process_goes_on(
         ('{"__type__": "x"}', "__type__"),
     ],
 )
-def test_a_result_that_is_none_is_refused_at_its_field(
-    operator: Client, wire: Wire, result: str, why: str
-) -> None:
+def test_a_result_that_is_none_is_refused_at_its_field(operator, wire, result, why):
     process, case = toys.failed(wire), CASES["complete"]
     form, before = case.filled(process, result=result), every_row()
 
@@ -54,14 +48,14 @@ def test_a_result_that_is_none_is_refused_at_its_field(
     assert every_row() == before
 
 
-def test_an_empty_result_is_an_empty_object(operator: Client, wire: Wire) -> None:
+def test_an_empty_result_is_an_empty_object(operator, wire):
     process, case = toys.failed(wire), CASES["complete"]
     assert ">\n{}</textarea>" in operator.get(case.url(process)).content.decode()
     assert operator.post(case.url(process), case.filled(process, result="")).status_code == 302
     assert Step.objects.get(process=process, name="then").result == {}
 
 
-def test_a_step_at_work_is_neither_completed_nor_skipped(operator: Client) -> None:
+def test_a_step_at_work_is_neither_completed_nor_skipped(operator):
     order = order_with(charge_payment="started")
     before = every_row()
     for verb in ("complete", "skip"):
@@ -72,7 +66,7 @@ def test_a_step_at_work_is_neither_completed_nor_skipped(operator: Client) -> No
     assert every_row() == before
 
 
-def test_a_skipped_step_names_what_comes_next(operator: Client, wire: Wire) -> None:
+def test_a_skipped_step_names_what_comes_next(operator, wire):
     process = toys.asked(wire)
     url = f"{PROCESS}/{process.pk}/steps/ask/skip/"
     html = operator.get(url).content.decode()
@@ -86,9 +80,7 @@ def test_a_skipped_step_names_what_comes_next(operator: Client, wire: Wire) -> N
 
 
 @pytest.mark.parametrize("undo", [None, {"name": "refund_payment", "agent": "payment.refund"}])
-def test_skip_warns_of_a_step_that_moves_money_or_goods(
-    operator: Client, undo: dict[str, str] | None
-) -> None:
+def test_skip_warns_of_a_step_that_moves_money_or_goods(operator, undo):
     order = order_with("error", charge_payment="error")
     put(Step.objects.filter(process=order.process, name="charge_payment"), undo=undo)
     url = f"{PROCESS}/{order.process_id}/steps/charge_payment/skip/"
@@ -98,7 +90,7 @@ def test_skip_warns_of_a_step_that_moves_money_or_goods(
     assert warns == (undo is not None)
 
 
-def test_a_retried_step_is_due_at_once(operator: Client, wire: Wire) -> None:
+def test_a_retried_step_is_due_at_once(operator, wire):
     process, case = toys.resting(wire), CASES["retry"]
     html = operator.get(case.url(process)).content.decode()
     assert "answered 500" in html
@@ -111,9 +103,7 @@ def test_a_retried_step_is_due_at_once(operator: Client, wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("seconds", ["0", "-5", "601", "x", ""])
-def test_a_time_that_cannot_be_is_refused_at_its_field(
-    operator: Client, wire: Wire, seconds: str
-) -> None:
+def test_a_time_that_cannot_be_is_refused_at_its_field(operator, wire, seconds):
     process, case = toys.resting(wire), CASES["retime"]
     form, before = case.filled(process, seconds=seconds), every_row()
     response = operator.post(case.url(process), form)
@@ -122,7 +112,7 @@ def test_a_time_that_cannot_be_is_refused_at_its_field(
     assert every_row() == before
 
 
-def test_setting_a_time_twice_lands_once(operator: Client, wire: Wire) -> None:
+def test_setting_a_time_twice_lands_once(operator, wire):
     process, case = toys.resting(wire), CASES["retime"]
     form = case.filled(process)
     answers = [operator.post(case.url(process), form).status_code for _ in range(2)]
@@ -131,7 +121,7 @@ def test_setting_a_time_twice_lands_once(operator: Client, wire: Wire) -> None:
     assert Step.objects.get(process=process, name="two").timeout_seconds == 60
 
 
-def test_an_answer_s_deadline_is_moved_from_now_on(operator: Client, wire: Wire) -> None:
+def test_an_answer_s_deadline_is_moved_from_now_on(operator, wire):
     process = toys.asked(wire)
     url = f"{PROCESS}/{process.pk}/steps/ask/retime/"
     html = operator.get(url).content.decode()

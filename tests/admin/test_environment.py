@@ -1,6 +1,5 @@
 """An installation that has a name says it on every page, before anybody clicks."""
 
-from django.conf import LazySettings
 from django.test import Client
 
 MARK = '<aside class="sas-environment" aria-label="Installation">'
@@ -8,13 +7,13 @@ MARK = '<aside class="sas-environment" aria-label="Installation">'
 PAGES = ("/admin/", "/admin/orders/order/", "/admin/workers/flow/", "/admin/login/")
 
 
-def test_every_page_says_where_one_is(operator: Client, settings: LazySettings) -> None:
+def test_every_page_says_where_one_is(operator, settings):
     settings.SAS_ENVIRONMENT = "staging <eu>"
     clients = dict.fromkeys(PAGES, operator) | {"/admin/login/": Client()}
     for url, client in clients.items():
         assert f"{MARK}staging &lt;eu&gt;</aside>" in client.get(url).content.decode(), url
 
 
-def test_without_a_name_there_is_no_mark(operator: Client) -> None:
+def test_without_a_name_there_is_no_mark(operator):
     for url in PAGES:
         assert MARK not in operator.get(url).content.decode(), url

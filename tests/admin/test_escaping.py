@@ -14,7 +14,6 @@ from orders.models import ApiClient, DeadLetter, Order
 from tests.admin.hostile import ATTACK, LINK, Reader, evil, fill, root
 from workers.desk.models import BulkJob, Minute, ProbeResult
 from workers.models import Alert, Incident, Process
-from workers.testing import Wire
 
 pytestmark = pytest.mark.fault("F31")
 
@@ -132,7 +131,7 @@ def walk(client: Client) -> tuple[set[str], dict[str, str]]:
 
 
 @pytest.fixture
-def client(wire: Wire) -> Client:
+def client(wire) -> Client:
     user = root()
     fill(wire, user)
     client = Client()
@@ -145,7 +144,7 @@ def client(wire: Wire) -> Client:
 
 
 @pytest.mark.volume
-def test_every_page_shows_attacks_as_text(client: Client) -> None:
+def test_every_page_shows_attacks_as_text(client):
     visited, pages = walk(client)
     said = "\n".join(pages.values())
     assert pages_of_the_admin() - visited == set()
@@ -154,7 +153,7 @@ def test_every_page_shows_attacks_as_text(client: Client) -> None:
 
 
 @pytest.mark.volume
-def test_the_parts_that_keep_pages_up_to_date_do_too(client: Client) -> None:
+def test_the_parts_that_keep_pages_up_to_date_do_too(client):
     order = Order.objects.get()
     lists = [
         f"/admin/{name}/"
@@ -201,7 +200,7 @@ def test_the_parts_that_keep_pages_up_to_date_do_too(client: Client) -> None:
         "workers/act",
     ],
 )
-def test_what_is_searched_for_is_text(client: Client, url: str) -> None:
+def test_what_is_searched_for_is_text(client, url):
     answer = client.get(f"/admin/{url}/", {"q": evil("term")})
     page = Reader(answer.content.decode())
     assert page.wrong == []
@@ -229,7 +228,7 @@ MODELS = {
 
 @pytest.mark.volume
 @pytest.mark.parametrize(("url", "action"), [(u, a) for u, names in ACTIONS.items() for a in names])
-def test_what_is_done_to_many_lists_them_as_text(client: Client, url: str, action: str) -> None:
+def test_what_is_done_to_many_lists_them_as_text(client, url, action):
     ids = list(MODELS[url]._default_manager.values_list("pk", flat=True))
     answer = client.post(f"/admin/{url}/", {"action": action, "_selected_action": ids})
     assert answer.status_code == 200
@@ -238,7 +237,7 @@ def test_what_is_done_to_many_lists_them_as_text(client: Client, url: str, actio
     assert ATTACK in page.text
 
 
-def test_a_sample_of_an_incident_lists_them_as_text(client: Client) -> None:
+def test_a_sample_of_an_incident_lists_them_as_text(client):
     incident = Incident.objects.get()
     url = f"/admin/workers/incident/{incident.pk}/sample/?incident={incident.pk}"
     assert ATTACK in read(client, url).text
@@ -251,7 +250,7 @@ def posted(client: Client, url: str, **form: Any) -> Reader:
     return page
 
 
-def test_reasons_come_back_as_text(client: Client) -> None:
+def test_reasons_come_back_as_text(client):
     order, partner = Order.objects.get(), ApiClient.objects.get(is_active=True)
     for url in (
         f"/admin/orders/order/{order.number}/resubmit/",
@@ -265,7 +264,7 @@ def test_reasons_come_back_as_text(client: Client) -> None:
         assert evil("why") in page.text, url
 
 
-def test_what_was_done_is_told_as_text(client: Client) -> None:
+def test_what_was_done_is_told_as_text(client):
     order, letter = Order.objects.get(), DeadLetter.objects.get(state="open")
     alert = Alert.objects.get(acknowledged_at=None, code="process_error")
     told = [
@@ -289,7 +288,7 @@ def test_what_was_done_is_told_as_text(client: Client) -> None:
         assert evil("why") in read(client, url).text, url
 
 
-def test_a_name_that_was_mistyped_at_the_login_is_text(db: None) -> None:
+def test_a_name_that_was_mistyped_at_the_login_is_text(db):
     answer = Client().post("/admin/login/", {"username": evil("who"), "password": evil("pass")})
     page = Reader(answer.content.decode())
     assert page.wrong == []

@@ -94,13 +94,13 @@ REASONS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] =
 
 
 @pytest.mark.parametrize("reason", REASONS)
-def test_a_pending_step(reason: str) -> None:
+def test_a_pending_step(reason):
     facts, columns, process, text = REASONS[reason]
     assert text in said(facts, process=process, state="pending", **columns)
 
 
 @pytest.mark.parametrize("place", range(len(REASONS) - 1))
-def test_what_comes_first_is_said_of_two_reasons(place: int) -> None:
+def test_what_comes_first_is_said_of_two_reasons(place):
     """Each reason hides the next ones, as far as both can be true."""
     ours = list(REASONS.values())[place]
     for other in list(REASONS.values())[place + 1 :]:
@@ -176,13 +176,11 @@ def test_a_pending_step_in_particular(
         ("compensating", {"undoes_id": 1}, "waits for an agent process to take it"),
     ],
 )
-def test_a_pending_step_of_a_process_that_does_not_go_forward(
-    state: str, columns: dict[str, Any], text: str
-) -> None:
+def test_a_pending_step_of_a_process_that_does_not_go_forward(state, columns, text):
     assert said(process={"state": state}, state="pending", **columns) == text
 
 
-def test_a_step_at_work_says_until_when() -> None:
+def test_a_step_at_work_says_until_when():
     found = said(state="processing", complete_by=NOW + 9 * SECOND, locked_by="celery@one")
     assert found == "celery@one works on it until 12:00:09 UTC"
 
@@ -203,7 +201,7 @@ def waiting(*settled: str, **about: Any) -> str:
         (("pay", "pack"), "waits for an agent process to take it"),
     ],
 )
-def test_a_waiting_step_names_what_has_not_ended(settled: tuple[str, ...], text: str) -> None:
+def test_a_waiting_step_names_what_has_not_ended(settled, text):
     assert waiting(*settled, after=["pay", "pack"]) == text
 
 
@@ -222,7 +220,7 @@ def test_a_waiting_step_names_what_has_not_ended(settled: tuple[str, ...], text:
         ),
     ],
 )
-def test_a_waiting_step_that_nothing_is_before(columns: dict[str, Any], text: str) -> None:
+def test_a_waiting_step_that_nothing_is_before(columns, text):
     assert waiting(after=[], **columns) == text
 
 
@@ -234,7 +232,7 @@ def test_a_waiting_step_that_nothing_is_before(columns: dict[str, Any], text: st
         (Duty(2, None), "ran out of time: no Supervisor has ever swept: start a worker"),
     ],
 )
-def test_a_claim_whose_time_is_over(sweep: Duty, text: str) -> None:
+def test_a_claim_whose_time_is_over(sweep, text):
     assert text in said({"sweep": sweep}, state="processing", complete_by=NOW - SECOND)
 
 
@@ -256,11 +254,11 @@ def test_a_claim_whose_time_is_over(sweep: Duty, text: str) -> None:
         ),
     ],
 )
-def test_a_deferred_step(deferral: dict[str, Any], text: str) -> None:
+def test_a_deferred_step(deferral, text):
     assert text in said(state="processing", deferral=deferral, complete_by=NOW + HOUR)
 
 
-def test_an_answer_that_did_not_come_in_time() -> None:
+def test_an_answer_that_did_not_come_in_time():
     found = said(state="processing", deferral={}, complete_by=NOW - HOUR)
     assert found.startswith("got no answer in time")
 
@@ -277,9 +275,7 @@ def headline(process: dict[str, Any], steps: list[Any], **facts: Any) -> str:
     ("process", "columns"),
     [({"state": "error"}, {}), ({"state": "processing"}, {"on_failure": "ask"})],
 )
-def test_a_reason_that_ends_by_itself_ends_its_sentence_once(
-    process: dict[str, Any], columns: dict[str, Any]
-) -> None:
+def test_a_reason_that_ends_by_itself_ends_its_sentence_once(process, columns):
     row = step_in_memory(name="pay", state="error", **columns)
     about = Process(workflow="fulfilment", version=3, **process)
     said = explain.headline(about, [(row, "got list.")], NOW, CALM)
@@ -313,16 +309,16 @@ def test_a_reason_that_ends_by_itself_ends_its_sentence_once(
         ),
     ],
 )
-def test_a_headline(process: dict[str, Any], steps: list[Any], text: str) -> None:
+def test_a_headline(process, steps, text):
     assert text in headline(process, steps)
 
 
-def test_a_headline_says_who_paused_and_why() -> None:
+def test_a_headline_says_who_paused_and_why():
     found = headline({"pk": 7, "state": "processing", "paused_at": NOW}, [], pauses={7: ANN})
     assert "Paused since 12:00:00 UTC (by operator:ann: stocktaking): nothing new" in found
 
 
-def test_headline_names_missing_scheduler_or_missing_worker() -> None:
+def test_headline_names_missing_scheduler_or_missing_worker():
     process = {"state": "processing"}
     found = headline(process, [], poll=Duty(5, NOW - 60 * SECOND))
     assert found.startswith("No Scheduler has looked for work for 60 s: start a worker")
@@ -331,17 +327,17 @@ def test_headline_names_missing_scheduler_or_missing_worker() -> None:
 
 
 @pytest.mark.parametrize("state", ["processed", "cancelled", "compensating"])
-def test_a_date_that_does_not_count_any_more_is_not_said(state: str) -> None:
+def test_a_date_that_does_not_count_any_more_is_not_said(state):
     assert "must have ended" not in headline({"state": state, "deadline_at": NOW + HOUR}, [])
 
 
-def test_a_step_that_was_not_needed_says_so() -> None:
+def test_a_step_that_was_not_needed_says_so():
     assert said(state="skipped") == "not needed"
     fault = {"kind": "permanent", "message": "no such address"}
     assert said(state="skipped", fault=fault) == "skipped: no such address"
 
 
-def test_without_the_desk_codes_and_parameters_are_said() -> None:
+def test_without_the_desk_codes_and_parameters_are_said():
     fault = {"code": "busy", "message": "Ann is busy"}
     pay = step_in_memory(name="pay", state="pending", failure_count=2, not_before=NOW, fault=fault)
     ship = step_in_memory(name="ship", state="waiting", after=["pay", "stock"])

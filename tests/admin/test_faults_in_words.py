@@ -1,7 +1,5 @@
 """A fault in one line: its kind, its code where the message does not say it, and the message."""
 
-from typing import Any
-
 import pytest
 
 from workers.desk.admin.badges import fault_text
@@ -21,5 +19,5 @@ from workers.desk.admin.badges import fault_text
         ({"kind": "expired", "code": "", "message": None}, "expired"),
     ],
 )
-def test_nothing_is_said_twice(fault: Any, text: str) -> None:
+def test_nothing_is_said_twice(fault, text):
     assert fault_text(fault) == text

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.test import Client
 from django.utils import timezone
 
 from tests.admin.conftest import VERBS, every_row, order_with, staff
@@ -16,7 +15,7 @@ URL = "/admin/workers/flow/payment.charge/set/"
 
 
 @pytest.fixture(autouse=True)
-def flow(db: None) -> Flow:
+def flow(db) -> Flow:
     beat_schedule.ensure_flow()
     return Flow.objects.get(pk="payment.charge")
 
@@ -27,7 +26,7 @@ def form(flow: Flow, **changes: Any) -> dict[str, Any]:
     return {**filled, "reason": "They asked us to.", **changes}
 
 
-def test_what_is_different_is_set_and_written_down(operator: Client, flow: Flow) -> None:
+def test_what_is_different_is_set_and_written_down(operator, flow):
     response = operator.post(
         URL,
         form(flow, window=7, rate_per_second="2.5", deferred_window="9", forced="open"),
@@ -57,13 +56,13 @@ def test_what_is_different_is_set_and_written_down(operator: Client, flow: Flow)
     assert (flow.rate_per_second, flow.forced) == (None, None)
 
 
-def test_sent_twice_it_lands_once(operator: Client, flow: Flow) -> None:
+def test_sent_twice_it_lands_once(operator, flow):
     filled = form(flow, window=7)
     assert [operator.post(URL, filled).status_code for _ in range(2)] == [302, 409]
     assert Journal.objects.count() == 1
 
 
-def test_of_two_who_set_it_the_second_is_told(operator: Client, flow: Flow) -> None:
+def test_of_two_who_set_it_the_second_is_told(operator, flow):
     first, second = form(flow, window=7), form(flow, window=9)
     operator.post(URL, first)
     before = every_row()
@@ -91,15 +90,13 @@ def test_of_two_who_set_it_the_second_is_told(operator: Client, flow: Flow) -> N
         {"reason": " "},
     ],
 )
-def test_a_value_that_cannot_be_changes_nothing(
-    operator: Client, flow: Flow, changes: dict[str, str]
-) -> None:
+def test_a_value_that_cannot_be_changes_nothing(operator, flow, changes):
     before = every_row()
     assert operator.post(URL, form(flow, **changes)).status_code == 400
     assert every_row() == before
 
 
-def test_nothing_different_is_refused(operator: Client, flow: Flow) -> None:
+def test_nothing_different_is_refused(operator, flow):
     before = every_row()
     response = operator.post(URL, form(flow))
     assert response.status_code == 409
@@ -107,9 +104,7 @@ def test_nothing_different_is_refused(operator: Client, flow: Flow) -> None:
     assert every_row() == before
 
 
-def test_what_a_service_that_is_away_answered_last_stands_beside_its_breaker(
-    operator: Client, flow: Flow
-) -> None:
+def test_what_a_service_that_is_away_answered_last_stands_beside_its_breaker(operator, flow):
     order_with(charge_payment="pending")
     message = "POST /charges: pay.example.org:8443 is not reached: <refused>"
     Step.objects.filter(name="charge_payment").update(
@@ -126,7 +121,7 @@ def test_what_a_service_that_is_away_answered_last_stands_beside_its_breaker(
     assert "pay.example.org:8443 is not reached: &lt;refused&gt;</span>" in shown()
 
 
-def test_user_without_permission_gets_no_flow_button_and_no_form(flow: Flow) -> None:
+def test_user_without_permission_gets_no_flow_button_and_no_form(flow):
     client = staff("others", *(name for name in VERBS if name != "operate_flow"))
     before = every_row()
     assert "/set/" not in client.get("/admin/workers/flow/").content.decode()
@@ -135,13 +130,13 @@ def test_user_without_permission_gets_no_flow_button_and_no_form(flow: Flow) -> 
     assert every_row() == before
 
 
-def test_methods_and_agents_that_are_not_there(operator: Client) -> None:
+def test_methods_and_agents_that_are_not_there(operator):
     assert operator.put(URL).status_code == 405
     assert operator.get("/admin/workers/flow/no.such/set/").status_code == 404
     assert operator.get("/admin/workers/flow/payment.charge/change/").status_code == 200
 
 
-def test_a_step_that_waits_for_an_answer_holds_no_room(operator: Client) -> None:
+def test_a_step_that_waits_for_an_answer_holds_no_room(operator):
     order_with(charge_payment="started")
     Step.objects.filter(name="charge_payment").update(deferral={"question": "?"})
     rows = operator.get("/admin/workers/flow/").context["cl"].result_list

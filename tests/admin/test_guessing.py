@@ -1,7 +1,6 @@
 """What a list must not tell letter by letter: secrets in columns that it does not show."""
 
 import pytest
-from django.test import Client
 
 from tests.factories import OrderFactory, SinkFactory
 from workers.models import Flow, Sink
@@ -9,7 +8,7 @@ from workers.supervisor import beat_schedule
 
 
 @pytest.mark.parametrize("lookup", ["secret__startswith", "secret", "secret__regex"])
-def test_an_order_cannot_be_found_by_its_secret(viewer: Client, lookup: str) -> None:
+def test_an_order_cannot_be_found_by_its_secret(viewer, lookup):
     order = OrderFactory()
 
     answer = viewer.get("/admin/orders/order/", {lookup: order.secret[:1]})
@@ -18,7 +17,7 @@ def test_an_order_cannot_be_found_by_its_secret(viewer: Client, lookup: str) -> 
 
 
 @pytest.fixture
-def sink(db: None) -> Sink:
+def sink(db) -> Sink:
     return SinkFactory(
         process=OrderFactory().process,
         kind="webhook",
@@ -26,7 +25,7 @@ def sink(db: None) -> Sink:
     )
 
 
-def test_a_webhook_cannot_be_found_by_its_address(viewer: Client, sink: Sink) -> None:
+def test_a_webhook_cannot_be_found_by_its_address(viewer, sink):
     lookup = {"address__contains": "very"}
     assert viewer.get("/admin/workers/sink/", lookup).status_code == 400
 
@@ -35,7 +34,7 @@ def test_a_webhook_cannot_be_found_by_its_address(viewer: Client, sink: Sink) ->
     assert found.context["cl"].result_count == 0
 
 
-def test_htmx_config_precedes_htmx_script_on_admin_pages(viewer: Client, sink: Sink) -> None:
+def test_htmx_config_precedes_htmx_script_on_admin_pages(viewer, sink):
     """Without it htmx writes a style into the page, which the policy forbids, and may evaluate."""
     beat_schedule.ensure_flow()
     pages = [f"/admin/workers/sink/{sink.pk}/change/"]
@@ -48,7 +47,7 @@ def test_htmx_config_precedes_htmx_script_on_admin_pages(viewer: Client, sink: S
         assert 0 < text.index('name="htmx-config"') < text.index("htmx-2.min.js"), page
 
 
-def test_what_follows_an_address_is_on_no_page(viewer: Client, sink: Sink) -> None:
+def test_what_follows_an_address_is_on_no_page(viewer, sink):
     for page in ("/admin/workers/sink/", f"/admin/workers/sink/{sink.pk}/change/"):
         shown = viewer.get(page).content.decode()
 

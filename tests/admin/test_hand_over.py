@@ -31,7 +31,7 @@ WORD = {"actor": "operator:ann", "reason": "stocktaking"}
 
 
 @pytest.fixture
-def keeper(db: None) -> Client:
+def keeper(db) -> Client:
     beat_schedule.ensure_flow()
     return staff("keeper", "hand_over_incident", "note_process")
 
@@ -55,7 +55,7 @@ def busy() -> Process:
     return process
 
 
-def test_a_note_stands_on_the_order_and_its_process_alike(keeper: Client) -> None:
+def test_a_note_stands_on_the_order_and_its_process_alike(keeper):
     order = order_in_error()
     url = f"/admin/orders/order/{order.number}/"
     answer = keeper.post(f"{url}note/", {"text": "The buyer rang."})
@@ -69,7 +69,7 @@ def test_a_note_stands_on_the_order_and_its_process_alike(keeper: Client) -> Non
     assert "The buyer rang." not in str(row.detail)
 
 
-def test_a_note_needs_its_right_and_some_text(keeper: Client, viewer: Client) -> None:
+def test_a_note_needs_its_right_and_some_text(keeper, viewer):
     order = order_in_error()
     url = f"/admin/workers/process/{order.process_id}/"
     before = every_row()
@@ -82,7 +82,7 @@ def test_a_note_needs_its_right_and_some_text(keeper: Client, viewer: Client) ->
     assert keeper.post("/admin/workers/process/999999/note/", {"text": "x"}).status_code == 404
 
 
-def test_a_note_of_a_name_is_masked(keeper: Client) -> None:
+def test_a_note_of_a_name_is_masked(keeper):
     order = private_order()
     notes.write_on_process(
         order.process_id, get_user_model().objects.get().pk, f"{NAME} rang", actor="x"
@@ -93,13 +93,13 @@ def test_a_note_of_a_name_is_masked(keeper: Client) -> None:
     assert NAME not in keeper.get(SHEET).content.decode()
 
 
-def test_a_note_is_on_one_thing(keeper: Client) -> None:
+def test_a_note_is_on_one_thing(keeper):
     assert not notes.write_on_process(999_999, 1, "x", actor="operator:ann")
     assert not notes.write_on_incident(999_999, 1, "x", actor="operator:ann")
     assert not Note.objects.exists()
 
 
-def test_the_sheet_has_what_the_next_one_must_know(keeper: Client) -> None:
+def test_the_sheet_has_what_the_next_one_must_know(keeper):
     process = busy()
     html = keeper.get(SHEET).content.decode()
     for said in (
@@ -109,7 +109,7 @@ def test_the_sheet_has_what_the_next_one_must_know(keeper: Client) -> None:
         assert said in html, said
 
 
-def test_the_sheet_has_what_waits_for_somebody(keeper: Client) -> None:
+def test_the_sheet_has_what_waits_for_somebody(keeper):
     html = keeper.get(SHEET).content.decode()
     assert "Open dead letters" not in html
     letter = {"state": "open", "received_at": timezone.now(), "body": b"{"}
@@ -140,7 +140,7 @@ def test_the_sheet_has_what_waits_for_somebody(keeper: Client) -> None:
     assert link not in html
 
 
-def test_a_sheet_costs_the_same_however_much_there_is(keeper: Client) -> None:
+def test_a_sheet_costs_the_same_however_much_there_is(keeper):
     busy()
     keeper.get(SHEET)
     with CaptureQueriesContext(connection) as few:
@@ -154,9 +154,7 @@ def test_a_sheet_costs_the_same_however_much_there_is(keeper: Client) -> None:
     assert len(few) == len(many) < 18
 
 
-def test_it_is_mailed_to_chosen_persons_and_journalled(
-    keeper: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_mailed_to_chosen_persons_and_journalled(keeper, monkeypatch):
     monkeypatch.setitem(senders.senders, "mail", senders.mail)
     process = busy()
     bob = get_user_model().objects.create_user("bob", "bob@example.org", is_staff=True)
@@ -177,7 +175,7 @@ def test_it_is_mailed_to_chosen_persons_and_journalled(
     assert row.detail == {"to": ["bob"], "reason": "Quiet night."}
 
 
-def test_a_mail_that_does_not_leave_is_told(keeper: Client, monkeypatch: Any) -> None:
+def test_a_mail_that_does_not_leave_is_told(keeper, monkeypatch):
     bob = get_user_model().objects.create_user("bob", "bob@example.org", is_staff=True)
 
     def refuse(letter: Any) -> None:
@@ -190,18 +188,18 @@ def test_a_mail_that_does_not_leave_is_told(keeper: Client, monkeypatch: Any) ->
     assert not Journal.objects.filter(event="handed_over").exists()
 
 
-def test_it_has_a_right_of_its_own(viewer: Client) -> None:
+def test_it_has_a_right_of_its_own(viewer):
     assert viewer.get(SHEET).status_code == 403
     assert viewer.post(SHEET, {"to": []}).status_code == 403
     assert SHEET not in viewer.get("/admin/workers/incident/").content.decode()
 
 
 @pytest.mark.parametrize("hours", ["", "0", "9999", "x"])
-def test_whatever_hours_are_asked_for_it_is_shown(keeper: Client, hours: str) -> None:
+def test_whatever_hours_are_asked_for_it_is_shown(keeper, hours):
     assert keeper.get(f"{SHEET}?hours={hours}").status_code == 200
 
 
-def test_the_terminal_prints_it(keeper: Client, capsys: pytest.CaptureFixture) -> None:
+def test_the_terminal_prints_it(keeper, capsys):
     busy()
     call_command("sas", "incidents", "--hand-over")
     out = capsys.readouterr().out
@@ -212,7 +210,7 @@ def test_the_terminal_prints_it(keeper: Client, capsys: pytest.CaptureFixture) -
         call_command("sas", "incidents", "--hand-over", "--hours", "0")
 
 
-def test_members_of_an_incident_are_a_file(keeper: Client) -> None:
+def test_members_of_an_incident_are_a_file(keeper):
     busy()
     incident = Incident.objects.get()
     text = b"".join(keeper.get(f"/admin/workers/incident/{incident.pk}/csv/")).decode("utf-8-sig")  # type: ignore[arg-type]

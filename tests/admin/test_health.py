@@ -82,7 +82,7 @@ def text(answer: HttpResponse) -> str:
 
 
 @pytest.fixture
-def looker(db: None) -> Client:
+def looker(db) -> Client:
     """Somebody who may see health, and nothing else."""
     return allowed("view_minute")
 
@@ -97,7 +97,7 @@ def allowed(*codenames: str) -> Client:
     return client
 
 
-def test_the_page_says_how_each_agent_fares(operator: Client) -> None:
+def test_the_page_says_how_each_agent_fares(operator):
     fare()
     html = text(operator.get(HEALTH))
     for said in (
@@ -114,7 +114,7 @@ def test_the_page_says_how_each_agent_fares(operator: Client) -> None:
 
 
 @pytest.mark.parametrize("name", ["1h", "24h", "30d", "nonsense"])
-def test_each_range_is_drawn_and_told_as_a_table(operator: Client, name: str) -> None:
+def test_each_range_is_drawn_and_told_as_a_table(operator, name):
     fare()
     html = text(operator.get(HEALTH, {"range": name, "agent": AGENT}))
     range_ = figures.range_named(name)
@@ -128,7 +128,7 @@ def test_each_range_is_drawn_and_told_as_a_table(operator: Client, name: str) ->
     assert html.count("sas-s-ok") >= 1
 
 
-def test_figures_are_those_that_were_counted(operator: Client) -> None:
+def test_figures_are_those_that_were_counted(operator):
     until = fare()
     frame = figures.Frame(figures.range_named("1h"), until)
     agent = figures.of_agent(figures.read(frame), AGENT)
@@ -144,7 +144,7 @@ def test_figures_are_those_that_were_counted(operator: Client) -> None:
     assert together[-2].level is None
 
 
-def test_a_column_under_way_is_no_dip() -> None:
+def test_a_column_under_way_is_no_dip():
     until = begin(timezone.now(), Span.HOUR) + 3 * MINUTE
     fare(until)
     frame = figures.Frame(figures.range_named("24h"), until)
@@ -153,25 +153,25 @@ def test_a_column_under_way_is_no_dip() -> None:
     assert together[-1].rates["taken"] == 12.0
 
 
-def test_health_page_shows_all_agents_for_unknown_agent(operator: Client) -> None:
+def test_health_page_shows_all_agents_for_unknown_agent(operator):
     fare()
     html = text(operator.get(HEALTH, {"agent": "nobody.knows"}))
     assert "Everything together" in html
     assert "nobody.knows" not in html
 
 
-def test_figures_that_end_are_told_so(operator: Client) -> None:
+def test_figures_that_end_are_told_so(operator):
     fare(timezone.now() - timedelta(minutes=30))
     assert "nothing rolls them up" in text(operator.get(HEALTH))
     assert "The figures end at" in text(operator.get("/admin/"))
 
 
-def test_a_fresh_installation_says_so(operator: Client) -> None:
+def test_a_fresh_installation_says_so(operator):
     assert "There are no figures of agents yet." in text(operator.get(HEALTH))
     assert "The doctor has not looked yet." in text(operator.get(DOCTOR))
 
 
-def test_incidents_are_marks_for_who_may_see_them(operator: Client, looker: Client) -> None:
+def test_incidents_are_marks_for_who_may_see_them(operator, looker):
     until = fare()
     alert_about(order_in_error(), code="process_error")
     incidents.collect()
@@ -187,7 +187,7 @@ def test_incidents_are_marks_for_who_may_see_them(operator: Client, looker: Clie
     assert not [mark for mark in kept if AGENT in mark.text]
 
 
-def test_the_doctor_s_page_has_the_worst_first_with_what_to_do(operator: Client) -> None:
+def test_the_doctor_s_page_has_the_worst_first_with_what_to_do(operator):
     fare()
     html = text(operator.get(DOCTOR))
     for said in ("nobody reads sas.agents", "why error", "do error", "holds every name"):
@@ -196,7 +196,7 @@ def test_the_doctor_s_page_has_the_worst_first_with_what_to_do(operator: Client)
     assert "should each minute" not in html
 
 
-def test_a_probe_without_a_look_for_long_is_told_so(operator: Client) -> None:
+def test_a_probe_without_a_look_for_long_is_told_so(operator):
     fare()
     old = timezone.now() - doctor_page.STALE - timedelta(seconds=1)
     ProbeResult.objects.filter(name="database.answers").update(looked_at=old)
@@ -207,7 +207,7 @@ def test_a_probe_without_a_look_for_long_is_told_so(operator: Client) -> None:
     assert "should each minute" in text(operator.get(DOCTOR))
 
 
-def test_the_index_shows_the_last_hour(operator: Client, looker: Client) -> None:
+def test_the_index_shows_the_last_hour(operator, looker):
     fare()
     for url in ("/admin/", "/admin/orders/order/needs/", "/admin/workers/incident/desk/"):
         html = text(operator.get(url))
@@ -218,7 +218,7 @@ def test_the_index_shows_the_last_hour(operator: Client, looker: Client) -> None
     assert "taken per minute" in text(looker.get("/admin/"))
 
 
-def test_who_may_not_look_sees_nothing_of_it(db: None) -> None:
+def test_who_may_not_look_sees_nothing_of_it(db):
     fare()
     stranger = allowed("view_order")
     for url in (HEALTH, DOCTOR):
@@ -228,9 +228,7 @@ def test_who_may_not_look_sees_nothing_of_it(db: None) -> None:
     assert "taken per minute" not in text(stranger.get("/admin/"))
 
 
-def test_a_poll_is_answered_with_nothing_until_there_is_something(
-    operator: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_poll_is_answered_with_nothing_until_there_is_something(operator, monkeypatch):
     until = fare()
     monkeypatch.setattr(dialect, "frozen_at", until + timedelta(seconds=5))
     for url in (HEALTH, f"{HEALTH}?range=24h&agent={AGENT}", DOCTOR):
@@ -249,10 +247,9 @@ def test_a_poll_is_answered_with_nothing_until_there_is_something(
 
 
 @pytest.mark.parametrize(
-    "url",
-    [HEALTH, f"{HEALTH}?range=30d", f"{HEALTH}?range=24h&agent={AGENT}", DOCTOR],
+    "url", [HEALTH, f"{HEALTH}?range=30d", f"{HEALTH}?range=24h&agent={AGENT}", DOCTOR]
 )
-def test_a_page_takes_few_queries(url: str) -> None:
+def test_a_page_takes_few_queries(url):
     fare()
     client = staff("owner")
     client.get(url)
@@ -261,7 +258,7 @@ def test_a_page_takes_few_queries(url: str) -> None:
     assert len(captured) < 15, [query["sql"][:100] for query in captured.captured_queries]
 
 
-def test_the_strip_costs_the_index_two_queries(operator: Client) -> None:
+def test_the_strip_costs_the_index_two_queries(operator):
     fare()
     operator.get("/admin/")
     with CaptureQueriesContext(connection) as captured:
@@ -274,7 +271,7 @@ def test_the_strip_costs_the_index_two_queries(operator: Client) -> None:
     assert len(of_strip) == 2
 
 
-def test_the_index_says_how_old_its_figures_are(operator: Client) -> None:
+def test_the_index_says_how_old_its_figures_are(operator):
     until = fare()
     html = text(operator.get("/admin/"))
     strip = html.partition('id="strip-title"')[2].partition("</section>")[0]
@@ -283,9 +280,7 @@ def test_the_index_says_how_old_its_figures_are(operator: Client) -> None:
     )
 
 
-def test_figures_that_stand_still_look_dead(
-    operator: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_figures_that_stand_still_look_dead(operator, monkeypatch):
     until = fare()
     monkeypatch.setattr(dialect, "frozen_at", until + timedelta(minutes=20))
 
@@ -300,7 +295,7 @@ def test_figures_that_stand_still_look_dead(
 
 
 @pytest.mark.parametrize("minutes", [1, 5, 30, 59, 60, 90])
-def test_chart_begins_with_the_figures_and_says_since_when(minutes: int) -> None:
+def test_chart_begins_with_the_figures_and_says_since_when(minutes):
     until = begin(timezone.now(), Span.MINUTE)
     frame = figures.Frame(figures.range_named("1h"), until)
     first = until - timedelta(minutes=minutes)
@@ -314,7 +309,7 @@ def test_chart_begins_with_the_figures_and_says_since_when(minutes: int) -> None
     assert len(cut.gathered([(first, "x")])) == len(cut.columns)
 
 
-def test_health_chart_has_no_rate_before_first_sample() -> None:
+def test_health_chart_has_no_rate_before_first_sample():
     fare()
     frame = figures.Frame(figures.range_named("24h"), begin(timezone.now(), Span.MINUTE))
     columns = figures.together(figures.read(frame))
@@ -324,7 +319,7 @@ def test_health_chart_has_no_rate_before_first_sample() -> None:
     assert figures.since_known(columns[:1], [0.0]) == [None]
 
 
-def test_commands_of_the_doctor_are_shown_as_code(operator: Client) -> None:
+def test_commands_of_the_doctor_are_shown_as_code(operator):
     found = _finding("error", "a <b> is `manage.py migrate`d, 1 ` alone")
     probe_results.keep([ProbeOutcome("queues.are_read", "error", [found])])
     html = text(operator.get(DOCTOR))

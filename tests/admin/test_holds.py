@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.test import Client
 
 from tests.admin.conftest import VERBS, every_row, order_with, staff
 from workers.models import Hold, Journal
@@ -17,7 +16,7 @@ BANNER = "Held: nothing new of this starts."
 
 
 @pytest.fixture(autouse=True)
-def flow(db: None) -> None:
+def flow(db) -> None:
     beat_schedule.ensure_flow()
 
 
@@ -33,9 +32,7 @@ def lift_url() -> str:
         ("step:charge_payment", ("step", "charge_payment"), "steps called charge_payment"),
     ],
 )
-def test_it_is_held_and_lifted_again(
-    operator: Client, what: str, held: tuple[str, str], told: str
-) -> None:
+def test_it_is_held_and_lifted_again(operator, what, held, told):
     response = operator.post(HOLD, {"what": what, "reason": "Maintenance"}, follow=True)
     assert f"Held: {told}." in response.content.decode()
     assert holds.current() == {held}
@@ -45,14 +42,11 @@ def test_it_is_held_and_lifted_again(
     assert holds.current() == frozenset()
 
     entries = list(Journal.objects.order_by("id").values_list("event", "actor", "process_id"))
-    assert entries == [
-        ("held", "operator:operator", None),
-        ("lifted", "operator:operator", None),
-    ]
+    assert entries == [("held", "operator:operator", None), ("lifted", "operator:operator", None)]
     assert LogEntry.objects.count() == 2
 
 
-def test_sent_twice_each_lands_once(operator: Client) -> None:
+def test_sent_twice_each_lands_once(operator):
     form = {"what": "everything", "reason": "Maintenance"}
     assert [operator.post(HOLD, form).status_code for _ in range(2)] == [302, 409]
     url = lift_url()
@@ -61,14 +55,14 @@ def test_sent_twice_each_lands_once(operator: Client) -> None:
     assert "was lifted already, by operator:operator" in operator.get(url).content.decode()
 
 
-def test_what_cannot_be_held_and_a_missing_reason_change_nothing(operator: Client) -> None:
+def test_what_cannot_be_held_and_a_missing_reason_change_nothing(operator):
     before = every_row()
     for form in ({"what": "agent:no.such"}, {"what": ""}, {"what": "everything", "reason": " "}):
         assert operator.post(HOLD, {"reason": "r", **form}).status_code == 400
     assert every_row() == before
 
 
-def test_user_without_permission_sees_hold_but_cannot_change_holds(viewer: Client) -> None:
+def test_user_without_permission_sees_hold_but_cannot_change_holds(viewer):
     holds.hold("everything", actor="operator:ann", reason="Maintenance")
     client = staff("others", *(name for name in VERBS if name != "operate_hold"))
     before = every_row()
@@ -83,7 +77,7 @@ def test_user_without_permission_sees_hold_but_cannot_change_holds(viewer: Clien
     assert every_row() == before
 
 
-def test_methods_and_holds_that_are_not_there(operator: Client) -> None:
+def test_methods_and_holds_that_are_not_there(operator):
     assert operator.put(HOLD).status_code == 405
     assert operator.get(f"{LIST}987654/lift/").status_code == 404
     assert HOLD in operator.get(LIST).content.decode()
@@ -92,7 +86,7 @@ def test_methods_and_holds_that_are_not_there(operator: Client) -> None:
 @pytest.mark.parametrize(
     "url", ["", "orders/order/", "workers/process/", "workers/flow/", "workers/process/waiting/"]
 )
-def test_a_banner_tells_while_something_is_held(operator: Client, url: str) -> None:
+def test_a_banner_tells_while_something_is_held(operator, url):
     assert BANNER not in operator.get(f"/admin/{url}").content.decode()
     holds.hold("agent", "payment.charge", actor="operator:ann", reason="<b>Maintenance</b>")
     html = operator.get(f"/admin/{url}").content.decode()
@@ -103,7 +97,7 @@ def test_a_banner_tells_while_something_is_held(operator: Client, url: str) -> N
     assert BANNER not in operator.get(f"/admin/{url}").content.decode()
 
 
-def test_a_pending_step_says_that_it_is_held(operator: Client) -> None:
+def test_a_pending_step_says_that_it_is_held(operator):
     order = order_with(charge_payment="pending")
     holds.hold("step", "charge_payment", actor="operator:ann", reason="")
     for url in (
@@ -114,7 +108,7 @@ def test_a_pending_step_says_that_it_is_held(operator: Client) -> None:
         assert "waits until operators lift the hold on steps called charge_payment" in html
 
 
-def test_rows_of_no_process_break_no_page(operator: Client) -> None:
+def test_rows_of_no_process_break_no_page(operator):
     order = order_with(charge_payment="started")
     holds.hold("everything", actor="operator:ann", reason="")
     for url in (

@@ -12,14 +12,10 @@ from tests.admin import toys
 from tests.admin.conftest import alert_about, note, order_in_error, order_with
 from workers.models import Alert, Journal, Process, Step
 from workers.store.flow import holds
-from workers.testing import Wire
 
 LIST = "/admin/orders/order/"
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def mark(page: Page) -> None:
@@ -37,7 +33,7 @@ def move(order: Order, state: str) -> None:
     Process.objects.filter(pk=order.process_id).update(state=state)
 
 
-def test_rows_change_where_they_are(page: Page) -> None:
+def test_rows_change_where_they_are(page):
     order = order_with(charge_payment="started")
     page.goto(LIST)
     mark(page)
@@ -49,7 +45,7 @@ def test_rows_change_where_they_are(page: Page) -> None:
     assert is_the_same(page)
 
 
-def test_new_orders_are_announced_and_no_row_moves(page: Page) -> None:
+def test_new_orders_are_announced_and_no_row_moves(page):
     first, second = order_in_error(), order_in_error()
     page.goto(LIST)
     mark(page)
@@ -80,7 +76,7 @@ def test_new_orders_are_announced_and_no_row_moves(page: Page) -> None:
     expect(page.locator(".action-counter")).to_have_text("3 of 3 selected")
 
 
-def test_order_that_left_filtered_list_stays_until_list_is_refreshed(page: Page) -> None:
+def test_order_that_left_filtered_list_stays_until_list_is_refreshed(page):
     order, _other = order_in_error(), order_in_error()
     page.goto(f"{LIST}?state=error")
     move(order, "processing")
@@ -91,7 +87,7 @@ def test_order_that_left_filtered_list_stays_until_list_is_refreshed(page: Page)
     expect(page.locator("#result_list tbody tr")).to_have_count(1)
 
 
-def test_nothing_moves_while_something_is_selected(page: Page) -> None:
+def test_nothing_moves_while_something_is_selected(page):
     order = order_in_error()
     page.goto(LIST)
     page.check(".action-select")
@@ -103,7 +99,7 @@ def test_nothing_moves_while_something_is_selected(page: Page) -> None:
     expect(page.locator(".field-state")).to_contain_text("processing", timeout=10_000)
 
 
-def test_a_detail_stays_open_and_the_change_is_said(page: Page) -> None:
+def test_a_detail_stays_open_and_the_change_is_said(page):
     order = order_in_error()
     row = note(order, "claimed", detail={"agent": "payment.charge"})
     page.goto(f"{LIST}{order.number}/change/")
@@ -120,7 +116,7 @@ def test_a_detail_stays_open_and_the_change_is_said(page: Page) -> None:
     expect(said).to_have_text(re.compile(f"{order}: processing"))
 
 
-def test_a_page_that_is_not_refreshed_stands_still_until_it_is_again(page: Page) -> None:
+def test_a_page_that_is_not_refreshed_stands_still_until_it_is_again(page):
     order = order_in_error()
     page.goto(LIST)
     page.get_by_role("button", name="Stop refreshing").click()
@@ -131,7 +127,7 @@ def test_a_page_that_is_not_refreshed_stands_still_until_it_is_again(page: Page)
     expect(page.locator(".field-state")).to_contain_text("processing", timeout=10_000)
 
 
-def test_countdowns_run_on_the_server_s_clock(page: Page) -> None:
+def test_countdowns_run_on_the_server_s_clock(page):
     now = timezone.now()
     order_with(charge_payment={"started": True, "started_at": now, "timeout_seconds": 300})
     page.add_init_script("const real = Date.now; Date.now = () => real() + 3_600_000;")
@@ -142,7 +138,7 @@ def test_countdowns_run_on_the_server_s_clock(page: Page) -> None:
     expect(clock).not_to_have_text(str(first), timeout=5_000)
 
 
-def test_a_double_click_resubmits_once(page: Page, nudges: list[str]) -> None:
+def test_a_double_click_resubmits_once(page, nudges):
     order = order_in_error()
     page.goto(f"{LIST}{order.number}/change/")
     page.get_by_role("link", name="Resubmit").click()
@@ -154,7 +150,7 @@ def test_a_double_click_resubmits_once(page: Page, nudges: list[str]) -> None:
     assert nudges == ["later"]
 
 
-def test_an_alert_is_acknowledged_with_one_click(page: Page) -> None:
+def test_an_alert_is_acknowledged_with_one_click(page):
     alert_about(order_in_error(), message="Payment is down")
     page.goto("/admin/workers/alert/?is=open")
     page.get_by_role("button", name="Acknowledge: Payment is down").click()
@@ -163,7 +159,7 @@ def test_an_alert_is_acknowledged_with_one_click(page: Page) -> None:
     assert Alert.objects.filter(acknowledged_at=None).count() == 0
 
 
-def test_page_warns_signed_out_user_of_stale_data(page: Page) -> None:
+def test_page_warns_signed_out_user_of_stale_data(page):
     order = order_in_error(unavailable_count=2)
     page.goto(f"{LIST}{order.number}/change/")
     page.context.clear_cookies()
@@ -172,7 +168,7 @@ def test_page_warns_signed_out_user_of_stale_data(page: Page) -> None:
     expect(page.get_by_text("Needs an operator")).to_be_visible()
 
 
-def test_a_question_is_approved_from_the_index(page: Page, wire: Wire) -> None:
+def test_a_question_is_approved_from_the_index(page, wire):
     process = toys.asked(wire)
     page.goto("/admin/")
     page.get_by_role("link", name="1 waiting for somebody").click()
@@ -187,7 +183,7 @@ def test_a_question_is_approved_from_the_index(page: Page, wire: Wire) -> None:
     assert step.result == {"approved": True, "by": "operator", "comment": "The money is here."}
 
 
-def test_a_question_is_declined_with_a_comment(page: Page, wire: Wire) -> None:
+def test_a_question_is_declined_with_a_comment(page, wire):
     process = toys.asked(wire)
     page.goto(f"/admin/workers/process/{process.pk}/steps/ask/answer/")
     page.get_by_label("Comment").fill("Too much.")
@@ -197,7 +193,7 @@ def test_a_question_is_declined_with_a_comment(page: Page, wire: Wire) -> None:
     assert (process.state, process.outcome) == ("compensating", "compensated")
 
 
-def test_a_cancellation_is_looked_at_and_then_done(page: Page, wire: Wire) -> None:
+def test_a_cancellation_is_looked_at_and_then_done(page, wire):
     process = toys.asked(wire)
     page.goto(f"/admin/workers/process/{process.pk}/change/")
     page.get_by_role("link", name="Cancel…").click()
@@ -213,7 +209,7 @@ def test_a_cancellation_is_looked_at_and_then_done(page: Page, wire: Wire) -> No
     assert Journal.objects.filter(event="compensating").count() == 1
 
 
-def test_many_are_paused_from_the_list(page: Page) -> None:
+def test_many_are_paused_from_the_list(page):
     orders = [order_in_error(), order_in_error()]
     page.goto(LIST)
     page.check("#action-toggle")
@@ -227,7 +223,7 @@ def test_many_are_paused_from_the_list(page: Page) -> None:
     assert {row.pk for row in paused} == {order.process_id for order in orders}
 
 
-def test_no_list_is_cut_off_on_a_laptop(page: Page) -> None:
+def test_no_list_is_cut_off_on_a_laptop(page):
     """Also where everything is long: the last columns of a list must not be out of sight."""
     name = "Bartholomew Featherstonehaugh-Cholmondeley"
     order = order_with("compensating", customer=name, charge_payment="started")
@@ -247,14 +243,14 @@ def test_no_list_is_cut_off_on_a_laptop(page: Page) -> None:
         assert cut <= 0, url
 
 
-def test_on_a_phone_an_alert_says_what_is_still_so(page: Page) -> None:
+def test_on_a_phone_an_alert_says_what_is_still_so(page):
     alert_about(order_in_error())
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto("/admin/workers/alert/")
     expect(page.locator(".field-still_so")).to_have_text("still so: yes", use_inner_text=True)
 
 
-def test_on_a_phone_the_tabs_show_that_there_are_more(page: Page) -> None:
+def test_on_a_phone_the_tabs_show_that_there_are_more(page):
     """By shadows at the edges, which covers that scroll along hide where there are none."""
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(LIST)
@@ -263,7 +259,7 @@ def test_on_a_phone_the_tabs_show_that_there_are_more(page: Page) -> None:
     expect(tabs).to_have_css("background-attachment", "local, local, scroll, scroll")
 
 
-def test_the_switch_of_a_page_does_not_lie_on_a_hold(page: Page) -> None:
+def test_the_switch_of_a_page_does_not_lie_on_a_hold(page):
     """The sentence of a hold may be long: nothing lies on top of it."""
     holds.hold("step", "no_such_step", actor="operator:ann", reason="z" * 300)
     page.set_viewport_size({"width": 1280, "height": 800})
@@ -276,7 +272,7 @@ def test_the_switch_of_a_page_does_not_lie_on_a_hold(page: Page) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_no_page_is_wider_than_the_window(page: Page, wire: Wire, width: int) -> None:
+def test_no_page_is_wider_than_the_window(page, wire, width):
     asked = toys.asked(wire, question="Is this " + "very" * 60 + " long question answered?")
     holds.hold("step", "no_such_step", actor="operator:ann", reason="z" * 300)
     order = order_in_error(not_before=timezone.now() + timedelta(hours=1))
@@ -307,7 +303,7 @@ def test_no_page_is_wider_than_the_window(page: Page, wire: Wire, width: int) ->
         assert page.evaluate("document.documentElement.scrollWidth") <= width, url
 
 
-def test_focus_stays_on_the_link_when_the_page_refreshes_itself(page: Page, wire: Wire) -> None:
+def test_focus_stays_on_the_link_when_the_page_refreshes_itself(page, wire):
     process = toys.asked(wire)
     page.goto(f"/admin/workers/process/{process.pk}/change/")
     link = page.get_by_role("link", name="Pause…").first
@@ -322,7 +318,7 @@ def test_focus_stays_on_the_link_when_the_page_refreshes_itself(page: Page, wire
     expect(link).to_be_focused()
 
 
-def test_focus_stays_in_the_part_whose_link_is_gone(page: Page, wire: Wire) -> None:
+def test_focus_stays_in_the_part_whose_link_is_gone(page, wire):
     process = toys.asked(wire)
     page.goto(f"/admin/workers/process/{process.pk}/change/")
     page.get_by_role("link", name="Answer…").first.focus()

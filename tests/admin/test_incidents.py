@@ -29,7 +29,6 @@ from workers.desk.store import incidents
 from workers.exceptions import Permanent
 from workers.models import Alert, Incident, Journal, Step
 from workers.supervisor import beat_schedule
-from workers.testing import Wire
 
 LIST = "/admin/workers/incident/"
 DESK = f"{LIST}desk/"
@@ -64,7 +63,7 @@ def fail(number: int, **fault: str) -> Alert:
 
 
 @pytest.fixture(autouse=True)
-def flow(db: None) -> None:
+def flow(db) -> None:
     beat_schedule.ensure_flow()
 
 
@@ -92,7 +91,7 @@ def text(client: Client, url: str) -> str:
 
 
 @pytest.mark.parametrize("where", ["/admin/", LIST, "/admin/workers/", DESK])
-def test_150_orders_of_one_cause_are_one_line(viewer: Client, where: str) -> None:
+def test_150_orders_of_one_cause_are_one_line(viewer, where):
     for number in range(150):
         fail(number)
     incidents.collect()
@@ -105,7 +104,7 @@ def test_150_orders_of_one_cause_are_one_line(viewer: Client, where: str) -> Non
     assert "nothing until you act" in html
 
 
-def test_the_page_says_what_broke_and_what_to_do(owner: Client, incident: Incident) -> None:
+def test_the_page_says_what_broke_and_what_to_do(owner, incident):
     html = text(owner, page(incident))
     assert f"{TITLE} (permanent, http_400)" in html
     assert "Fix the cause, then resubmit, or complete, skip or undo." in html
@@ -116,9 +115,7 @@ def test_the_page_says_what_broke_and_what_to_do(owner: Client, incident: Incide
         assert f"Order {number}" in html
 
 
-def test_more_since_it_was_opened_are_announced_and_not_inserted(
-    viewer: Client, incident: Incident
-) -> None:
+def test_more_since_it_was_opened_are_announced_and_not_inserted(viewer, incident):
     seen = Alert.objects.latest("pk").pk
     live = f"{LIST}{incident.pk}/live/?seen={seen}"
     assert f'hx-get="{live}"' in text(viewer, page(incident))
@@ -132,7 +129,7 @@ def test_more_since_it_was_opened_are_announced_and_not_inserted(
     assert "Order 8" not in html
 
 
-def test_each_act_lands_once_and_is_journalled(owner: Client, incident: Incident) -> None:
+def test_each_act_lands_once_and_is_journalled(owner, incident):
     ann = get_user_model().objects.get(username="ann")
     url = f"{LIST}{incident.pk}/"
     response = owner.post(f"{url}take/", ACTS["take"], follow=True)
@@ -160,7 +157,7 @@ def test_each_act_lands_once_and_is_journalled(owner: Client, incident: Incident
     ]
 
 
-def test_it_is_put_off_until_an_instant(owner: Client, incident: Incident) -> None:
+def test_it_is_put_off_until_an_instant(owner, incident):
     url = f"{LIST}{incident.pk}/snooze/"
     until = timezone.localtime(timezone.now() + timedelta(hours=3)).replace(second=0, microsecond=0)
     form = {"minutes": 15, "until": until.strftime("%Y-%m-%dT%H:%M")}
@@ -175,7 +172,7 @@ def test_it_is_put_off_until_an_instant(owner: Client, incident: Incident) -> No
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_each_act_needs_its_own_permission(incident: Incident, act: str) -> None:
+def test_each_act_needs_its_own_permission(incident, act):
     needed = "acknowledge" if act == "take" else act
     others = staff("bob", *(f"{name}_incident" for name in PERMISSIONS if name != needed))
     before = every_row()
@@ -187,14 +184,14 @@ def test_each_act_needs_its_own_permission(incident: Incident, act: str) -> None
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_each_act_has_a_page(owner: Client, incident: Incident, act: str) -> None:
+def test_each_act_has_a_page(owner, incident, act):
     html = text(owner, f"{LIST}{incident.pk}/{act}/")
     assert TITLE in html
     assert owner.get(f"{LIST}{incident.pk + 1}/{act}/").status_code == 404
     assert owner.put(f"{LIST}{incident.pk}/{act}/").status_code == 405
 
 
-def test_what_is_resolved_takes_notes_only(owner: Client, incident: Incident) -> None:
+def test_what_is_resolved_takes_notes_only(owner, incident):
     Alert.objects.update(resolved_at=timezone.now())
     incidents.refresh()
     html = text(owner, page(incident))
@@ -205,12 +202,12 @@ def test_what_is_resolved_takes_notes_only(owner: Client, incident: Incident) ->
     assert "Next:" not in html
 
 
-def test_a_note_that_says_nothing_is_refused(owner: Client, incident: Incident) -> None:
+def test_a_note_that_says_nothing_is_refused(owner, incident):
     assert owner.post(f"{LIST}{incident.pk}/note/", {"text": " "}).status_code == 400
     assert not Note.objects.exists()
 
 
-def test_without_the_permission_to_view_nothing_is_shown(incident: Incident) -> None:
+def test_without_the_permission_to_view_nothing_is_shown(incident):
     client = Client()
     client.force_login(get_user_model().objects.create(username="eve", is_staff=True))
     for url in (LIST, page(incident), DESK, f"{LIST}{incident.pk}/live/"):
@@ -218,7 +215,7 @@ def test_without_the_permission_to_view_nothing_is_shown(incident: Incident) -> 
     assert TITLE not in client.get("/admin/").content.decode()
 
 
-def test_lists_are_narrowed_to_the_members(operator: Client, incident: Incident) -> None:
+def test_lists_are_narrowed_to_the_members(operator, incident):
     order_in_error()
     for path in ("/admin/orders/order/", "/admin/workers/process/"):
         url = f"{path}?incident={incident.pk}"
@@ -233,7 +230,7 @@ def test_lists_are_narrowed_to_the_members(operator: Client, incident: Incident)
 @pytest.mark.parametrize(
     "query", ["", "?is=open", "?is=resolved", "?owner=me", "?code=process_error"]
 )
-def test_the_list_is_filtered(owner: Client, incident: Incident, query: str) -> None:
+def test_the_list_is_filtered(owner, incident, query):
     Incident.objects.update(assignee=get_user_model().objects.get(username="ann"))
     assert (TITLE in text(owner, f"{LIST}{query}")) == ("resolved" not in query)
 
@@ -245,7 +242,7 @@ def counted() -> Iterator[CaptureQueriesContext]:
 
 
 @pytest.mark.parametrize("where", [LIST, "", DESK, "live"])
-def test_a_page_takes_few_queries(owner: Client, incident: Incident, where: str) -> None:
+def test_a_page_takes_few_queries(owner, incident, where):
     url = where or page(incident)
     if where == "live":
         url = f"{LIST}{incident.pk}/live/"
@@ -255,15 +252,13 @@ def test_a_page_takes_few_queries(owner: Client, incident: Incident, where: str)
     assert len(captured) < 15, "\n".join(query["sql"][:200] for query in captured.captured_queries)
 
 
-def test_an_alert_says_what_to_do_and_leads_to_its_incident(
-    viewer: Client, incident: Incident
-) -> None:
+def test_an_alert_says_what_to_do_and_leads_to_its_incident(viewer, incident):
     html = text(viewer, f"/admin/workers/alert/{Alert.objects.latest('pk').pk}/change/")
     assert "Fix the cause, then resubmit, or complete, skip or undo." in html
     assert f'href="{page(incident)}"' in html
 
 
-def test_it_leads_to_a_hold_of_its_agent(operator: Client, incident: Incident) -> None:
+def test_it_leads_to_a_hold_of_its_agent(operator, incident):
     address = "/admin/workers/hold/hold/?what=agent:payment.charge"
     assert f'href="{address}"' in text(operator, page(incident))
     assert '<option value="agent:payment.charge" selected>' in text(operator, address)
@@ -285,9 +280,7 @@ WITHOUT_THE_SHOP = [
 
 
 @override_settings(TEMPLATES=WITHOUT_THE_SHOP)
-def test_a_project_without_a_front_page_has_the_desk_on_the_page_of_the_engine(
-    viewer: Client, incident: Incident
-) -> None:
+def test_a_project_without_a_front_page_has_the_desk_on_the_page_of_the_engine(viewer, incident):
     html = text(viewer, "/admin/workers/")
     assert html.count(f'href="{page(incident)}') == 1
     assert 'hx-get="/admin/workers/incident/desk/"' in html
@@ -297,9 +290,7 @@ def test_a_project_without_a_front_page_has_the_desk_on_the_page_of_the_engine(
 
 
 @pytest.mark.parametrize("is_by_list", [True, False])
-def test_jobs_on_its_members_are_linked(
-    admin_client: Client, incident: Incident, is_by_list: bool
-) -> None:
+def test_jobs_on_its_members_are_linked(admin_client, incident, is_by_list):
     listed = {"list": "orders.order", "query": f"needs=error&incident={incident.pk}"}
     its = _job(listed if is_by_list else {"incident": incident.key})
     other = _job({"list": "orders.order", "query": f"incident={incident.pk}0"})
@@ -316,7 +307,7 @@ def _job(source: dict[str, str]) -> BulkJob:
     )
 
 
-def test_a_sample_of_its_members_is_resubmitted_first(wire: Wire) -> None:
+def test_a_sample_of_its_members_is_resubmitted_first(wire):
     for number in range(7):
         fail(number)
     incidents.collect()
@@ -339,7 +330,7 @@ def test_a_sample_of_its_members_is_resubmitted_first(wire: Wire) -> None:
     assert done["Location"].endswith(f"/bulkjob/{job.pk}/change/")
 
 
-def test_who_may_not_resubmit_is_offered_no_sample(wire: Wire) -> None:
+def test_who_may_not_resubmit_is_offered_no_sample(wire):
     for number in range(7):
         fail(number)
     incidents.collect()
@@ -360,9 +351,7 @@ def test_who_may_not_resubmit_is_offered_no_sample(wire: Wire) -> None:
         ("route_undeliverable", "3", "/admin/desk/delivery/"),
     ],
 )
-def test_incident_without_process_links_to_page_about_its_cause(
-    operator: Client, code: str, subject: str, address: str
-) -> None:
+def test_incident_without_process_links_to_page_about_its_cause(operator, code, subject, address):
     workers.raise_alert(code, params={}, subject=subject)
     incidents.collect()
     incident = Incident.objects.get()
@@ -377,7 +366,7 @@ def test_incident_without_process_links_to_page_about_its_cause(
     )
 
 
-def test_what_is_known_of_a_late_duty_stands_on_its_page(viewer: Client) -> None:
+def test_what_is_known_of_a_late_duty_stands_on_its_page(viewer):
     params = {"says": ["late", "unread", "watched"], "duty": "sweep", "seconds": "65"}
     params |= {"queue": "sas.supervisor", "waiting": "3"}
     workers.raise_alert("duty_overdue", params=params, subject="sweep")
@@ -390,15 +379,13 @@ def test_what_is_known_of_a_late_duty_stands_on_its_page(viewer: Client) -> None
     assert "Next: nothing until you act." in html
 
 
-def test_its_orders_are_resubmitted_by_who_may_and_seen_by_who_may_not(
-    viewer: Client, incident: Incident
-) -> None:
+def test_its_orders_are_resubmitted_by_who_may_and_seen_by_who_may_not(viewer, incident):
     assert ">Its orders</a>" in text(viewer, page(incident))
     may = staff("ann", "view_bulkjob", "resubmit_order", "resubmit_process")
     assert ">Resubmit its orders…</a>" in text(may, page(incident))
 
 
-def test_resolved_incident_still_links_to_its_orders(operator: Client, incident: Incident) -> None:
+def test_resolved_incident_still_links_to_its_orders(operator, incident):
     order_in_error()
     Alert.objects.update(resolved_at=timezone.now())
     incidents.refresh()
@@ -408,7 +395,7 @@ def test_resolved_incident_still_links_to_its_orders(operator: Client, incident:
     assert text(operator, url).count('class="action-select"') == 3
 
 
-def test_the_samples_of_a_resolved_one_show_what_had_failed(operator: Client, wire: Wire) -> None:
+def test_the_samples_of_a_resolved_one_show_what_had_failed(operator, wire):
     def refuse(call: object) -> dict[str, object]:
         raise Permanent("http_400", "answered 400")
 

@@ -2,7 +2,7 @@
 
 import pytest
 from django.test import Client
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.admin.conftest import staff
 from tests.admin.test_incidents import PERMISSIONS, fail
@@ -14,12 +14,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def visitor(db: None) -> Client:
+def visitor(db) -> Client:
     return staff("ann", *(f"{name}_incident" for name in PERMISSIONS))
 
 
 @pytest.fixture
-def incident(db: None) -> Incident:
+def incident(db) -> Incident:
     beat_schedule.ensure_flow()
     for number in range(3):
         fail(number)
@@ -27,9 +27,7 @@ def incident(db: None) -> Incident:
     return Incident.objects.get()
 
 
-def test_what_came_meanwhile_is_announced_and_no_member_moves(
-    page: Page, incident: Incident
-) -> None:
+def test_what_came_meanwhile_is_announced_and_no_member_moves(page, incident):
     page.goto(f"/admin/workers/incident/{incident.pk}/change/")
     first = page.locator("#result_list tbody tr").first
     before = first.bounding_box()
@@ -42,7 +40,7 @@ def test_what_came_meanwhile_is_announced_and_no_member_moves(
     expect(page.locator("#result_list tbody tr").first).to_contain_text("Order 7")
 
 
-def test_the_desk_stays_still_under_the_pointer(page: Page, incident: Incident) -> None:
+def test_the_desk_stays_still_under_the_pointer(page, incident):
     page.goto("/admin/")
     rows = page.locator(".sas-incidents tbody tr")
     expect(rows).to_have_count(1)
@@ -55,7 +53,7 @@ def test_the_desk_stays_still_under_the_pointer(page: Page, incident: Incident) 
     expect(rows).to_have_count(2, timeout=15_000)
 
 
-def test_it_is_taken_and_noted_by_its_forms(page: Page, incident: Incident) -> None:
+def test_it_is_taken_and_noted_by_its_forms(page, incident):
     page.goto(f"/admin/workers/incident/{incident.pk}/change/")
     page.get_by_role("textbox", name="Note").fill("They know.")
     page.get_by_role("button", name="Write a note").click()

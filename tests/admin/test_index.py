@@ -3,8 +3,6 @@
 import re
 from datetime import timedelta
 
-import pytest
-from django.test import Client
 from django.utils import timezone
 
 from tests.admin.conftest import alert_about, order_in_error, order_with
@@ -21,7 +19,7 @@ def sweep_and_poll(seconds_ago: float = 0) -> None:
         Lease.objects.update_or_create(name=name, defaults={"performed_at": at})
 
 
-def test_it_counts_what_waits(operator: Client) -> None:
+def test_it_counts_what_waits(operator):
     sweep_and_poll()
     alert_about(order_in_error())
     order_in_error()
@@ -36,7 +34,7 @@ def test_it_counts_what_waits(operator: Client) -> None:
     assert "overdue: are worker and beat running?" not in html
 
 
-def test_what_is_in_error_beside_orders_has_a_tile(operator: Client) -> None:
+def test_what_is_in_error_beside_orders_has_a_tile(operator):
     order_in_error()
     assert "of any workflow" not in operator.get("/admin/").content.decode()
     ProcessFactory.create_batch(2, state="error")
@@ -46,7 +44,7 @@ def test_what_is_in_error_beside_orders_has_a_tile(operator: Client) -> None:
     assert len(found) == 3
 
 
-def test_receivers_that_cannot_be_told_have_a_tile(operator: Client) -> None:
+def test_receivers_that_cannot_be_told_have_a_tile(operator):
     assert "told no more" not in operator.get("/admin/").content.decode()
     sink = SinkFactory(
         process=order_in_error().process, kind="webhook", address="https://a.test", last=2, tries=3
@@ -60,20 +58,20 @@ def test_receivers_that_cannot_be_told_have_a_tile(operator: Client) -> None:
     assert "receiver told no more" in operator.get("/admin/").content.decode()
 
 
-def test_a_sweep_long_ago_is_told(operator: Client) -> None:
+def test_a_sweep_long_ago_is_told(operator):
     sweep_and_poll(seconds_ago=300)
     html = operator.get("/admin/orders/order/needs/").content.decode()
     assert html.count("overdue: are worker and beat running?") == 2
     assert "5 min" in html
 
 
-def test_a_fresh_system_says_never(viewer: Client) -> None:
+def test_a_fresh_system_says_never(viewer):
     html = viewer.get("/admin/").content.decode()
     assert html.count("never") == 2
     assert html.count("none is waiting") == 3
 
 
-def test_leases_tell_the_last_sweep(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leases_tell_the_last_sweep(operator, monkeypatch):
     monkeypatch.setattr(dialect, "frozen_at", timezone.now())
     sweep_and_poll(seconds_ago=7)
     html = operator.get("/admin/workers/lease/").content.decode()
@@ -81,7 +79,7 @@ def test_leases_tell_the_last_sweep(operator: Client, monkeypatch: pytest.Monkey
     assert "nobody now" in html
 
 
-def test_flow_counts_the_steps_of_each_agent(operator: Client) -> None:
+def test_flow_counts_the_steps_of_each_agent(operator):
     beat_schedule.ensure_flow()
     order_in_error()
     order_with(charge_payment="started")
@@ -91,14 +89,14 @@ def test_flow_counts_the_steps_of_each_agent(operator: Client) -> None:
     assert counts["stock.reserve"] == {"pending": 0, "processing": 0, "error": 0}
 
 
-def test_a_list_counts_what_its_rows_are(operator: Client) -> None:
+def test_a_list_counts_what_its_rows_are(operator):
     beat_schedule.ensure_flow()
     html = operator.get("/admin/workers/flow/").content.decode()
     assert re.search(r"\d+ agents", html)
     assert re.search(r"\d+ acts", operator.get("/admin/workers/act/").content.decode())
 
 
-def test_processes_are_found_by_subject_and_key(operator: Client) -> None:
+def test_processes_are_found_by_subject_and_key(operator):
     order = order_in_error()
     order_with()
     for term in (str(order), f"{order.process.uid.hex}:1:1", str(order.process.uid)):

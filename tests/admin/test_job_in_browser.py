@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def visitor(db: None) -> Client:
+def visitor(db) -> Client:
     return staff("operator", "resubmit_order", "pause_process", "operate_bulkjob")
 
 
@@ -29,7 +29,7 @@ def shot(page: Page, name: str) -> None:
         page.screenshot(path=f"{folder}/{name}.png", full_page=True)
 
 
-def test_from_the_list_to_a_job_that_is_followed_and_stopped(page: Page) -> None:
+def test_from_the_list_to_a_job_that_is_followed_and_stopped(page):
     orders = [order_in_error() for _ in range(4)]
     now = timezone.now()
     away = {"opened_at": now - timedelta(minutes=9), "open_until": now + timedelta(seconds=20)}
@@ -72,7 +72,7 @@ def test_from_the_list_to_a_job_that_is_followed_and_stopped(page: Page) -> None
     shot(page, "jobs")
 
 
-def test_what_failed_again_is_two_clicks_away(page: Page) -> None:
+def test_what_failed_again_is_two_clicks_away(page):
     orders = [order_in_error() for _ in range(3)]
     seen = {order.process_id: order.process.sequence for order in orders}
     source = {"list": "orders.order", "query": ""}

@@ -15,7 +15,6 @@ from workers.desk.admin import csv_files
 from workers.desk.models import BulkItem, BulkJob
 from workers.desk.store import jobs
 from workers.models import Process
-from workers.testing import Wire
 
 JOBS = "/admin/desk/bulkjob/"
 ORDERS, PROCESSES = "/admin/orders/order/", "/admin/workers/process/"
@@ -38,14 +37,14 @@ def page(client: Client, job: BulkJob, query: str = "") -> str:
     return response.content.decode()
 
 
-def test_it_has_an_address_of_its_own(viewer: Client) -> None:
+def test_it_has_an_address_of_its_own(viewer):
     job = job_of([order_in_error()])
     response = viewer.get(f"{JOBS}{job.pk}/")
     assert response["Location"] == f"{JOBS}{job.pk}/change/"
     assert viewer.get(f"{JOBS}999/change/").status_code == 302
 
 
-def test_job_page_shows_actor_reason_source_and_progress(viewer: Client) -> None:
+def test_job_page_shows_actor_reason_source_and_progress(viewer):
     orders = [order_in_error() for _ in range(3)]
     job = job_of(orders, rate_per_second=40.0)
     Process.objects.filter(pk=orders[0].process_id).update(sequence=5)
@@ -67,7 +66,7 @@ def test_job_page_shows_actor_reason_source_and_progress(viewer: Client) -> None
     assert "<button" not in html.split('id="live"')[1]
 
 
-def test_the_items_are_filtered_and_paged(viewer: Client, monkeypatch: Any) -> None:
+def test_the_items_are_filtered_and_paged(viewer, monkeypatch):
     monkeypatch.setattr("workers.desk.admin.job_page.PER_PAGE", 2)
     orders = [order_in_error() for _ in range(5)]
     job = job_of(orders)
@@ -84,7 +83,7 @@ def test_the_items_are_filtered_and_paged(viewer: Client, monkeypatch: Any) -> N
         page(viewer, job, nonsense)
 
 
-def test_the_list_has_exactly_these_again(operator: Client) -> None:
+def test_the_list_has_exactly_these_again(operator):
     orders = [order_in_error() for _ in range(3)]
     job = job_of(orders[:2])
     jobs.work(job.pk, 1)
@@ -104,7 +103,7 @@ def test_the_list_has_exactly_these_again(operator: Client) -> None:
     assert listed(f"job={job.pk}", PROCESSES) == [True, True, False]
 
 
-def test_what_failed_again_is_resubmitted_from_here(operator: Client, wire: Wire) -> None:
+def test_what_failed_again_is_resubmitted_from_here(operator, wire):
     processes = [toys.failed(wire, f"Toy {n}") for n in range(2)]
     for process in processes:
         process.refresh_from_db()
@@ -139,7 +138,7 @@ def test_what_failed_again_is_resubmitted_from_here(operator: Client, wire: Wire
 
 
 @pytest.mark.parametrize("act", ["pause", "resume", "stop"])
-def test_it_is_steered_by_its_maker_and_by_who_may(act: str) -> None:
+def test_it_is_steered_by_its_maker_and_by_who_may(act):
     """And by nobody else."""
     before, after = ("paused", "running") if act == "resume" else ("running", f"{act}d")
     after = "stopped" if act == "stop" else after
@@ -161,7 +160,7 @@ def test_it_is_steered_by_its_maker_and_by_who_may(act: str) -> None:
     assert LogEntry.objects.count() == 2
 
 
-def test_what_cannot_be_done_any_more_is_said(operator: Client) -> None:
+def test_what_cannot_be_done_any_more_is_said(operator):
     job = job_of([order_in_error()], actor="operator:operator")
     jobs.work(job.pk, 5)
     html = operator.post(f"{JOBS}{job.pk}/pause/", follow=True).content.decode()
@@ -169,7 +168,7 @@ def test_what_cannot_be_done_any_more_is_said(operator: Client) -> None:
     assert operator.post(f"{JOBS}999/pause/").status_code == 404
 
 
-def test_a_job_that_goes_on_is_worked_again(operator: Client, nudges: list[str]) -> None:
+def test_a_job_that_goes_on_is_worked_again(operator, nudges):
     job = job_of([order_in_error()], actor="operator:operator")
     operator.post(f"{JOBS}{job.pk}/pause/")
     assert nudges == []
@@ -177,7 +176,7 @@ def test_a_job_that_goes_on_is_worked_again(operator: Client, nudges: list[str])
     assert nudges == ["jobs"]
 
 
-def test_user_without_job_permission_sees_only_own_jobs() -> None:
+def test_user_without_job_permission_sees_only_own_jobs():
     from django.contrib.auth import get_user_model
 
     get_user_model().objects.create_user("clerk", is_staff=True)
@@ -191,7 +190,7 @@ def test_user_without_job_permission_sees_only_own_jobs() -> None:
     assert clerk.get(JOBS).status_code == 403
 
 
-def test_a_poll_is_answered_with_what_has_changed_or_nothing(viewer: Client) -> None:
+def test_a_poll_is_answered_with_what_has_changed_or_nothing(viewer):
     job = job_of([order_in_error() for _ in range(2)])
     html = page(viewer, job)
     seen = html.split('data-seen="')[1].split('"')[0]
@@ -211,7 +210,7 @@ def test_a_poll_is_answered_with_what_has_changed_or_nothing(viewer: Client) -> 
     assert viewer.get(f"{JOBS}999/live/").status_code in (403, 404)
 
 
-def test_what_becomes_of_them_is_news_too(viewer: Client) -> None:
+def test_what_becomes_of_them_is_news_too(viewer):
     order = order_in_error()
     job = job_of([order])
     jobs.work(job.pk, 1)
@@ -222,7 +221,7 @@ def test_what_becomes_of_them_is_news_too(viewer: Client) -> None:
     assert poll(viewer, live, seen).status_code == 200
 
 
-def test_its_items_are_a_file(viewer: Client, monkeypatch: Any) -> None:
+def test_its_items_are_a_file(viewer, monkeypatch):
     monkeypatch.setattr(csv_files, "READ_AT_ONCE", 2)
     orders = [order_in_error() for _ in range(5)]
     job = job_of(orders)
@@ -254,13 +253,11 @@ def test_its_items_are_a_file(viewer: Client, monkeypatch: Any) -> None:
         ({"list": "gone.model", "query": "x=1"}, "processes, as filtered"),
     ],
 )
-def test_where_its_set_came_from_is_said(viewer: Client, source: Any, said: str) -> None:
+def test_where_its_set_came_from_is_said(viewer, source, said):
     assert said in page(viewer, job_of([order_in_error()], source=source))
 
 
-def test_the_list_of_jobs_tells_them_apart(
-    viewer: Client, django_assert_max_num_queries: Any
-) -> None:
+def test_the_list_of_jobs_tells_them_apart(viewer, django_assert_max_num_queries):
     job = job_of([order_in_error() for _ in range(2)])
     job_of([order_in_error()], actor="operator:bob")
     jobs.steer(job.pk, "stop", actor="operator:ann")
@@ -274,9 +271,7 @@ def test_the_list_of_jobs_tells_them_apart(
     assert "operator:ann" not in viewer.get(f"{JOBS}?verb=cancel").content.decode()
 
 
-def test_a_page_takes_few_queries_however_many_items(
-    viewer: Client, django_assert_max_num_queries: Any
-) -> None:
+def test_a_page_takes_few_queries_however_many_items(viewer, django_assert_max_num_queries):
     job = job_of([order_in_error() for _ in range(40)])
     jobs.work(job.pk, 20)
     with django_assert_max_num_queries(15):
@@ -289,7 +284,7 @@ def test_a_page_takes_few_queries_however_many_items(
     assert BulkItem.objects.count() == 40
 
 
-def test_rows_are_shown_and_never_written_by_hand() -> None:
+def test_rows_are_shown_and_never_written_by_hand():
     from django.contrib.auth import get_user_model
 
     chief = Client()
@@ -300,7 +295,7 @@ def test_rows_are_shown_and_never_written_by_hand() -> None:
     assert chief.post(f"{JOBS}{job.pk}/change/", {"reason": "x"}).status_code == 403
 
 
-def test_job_page_asks_to_go_on_after_sample_until_job_is_resumed(wire: Wire) -> None:
+def test_job_page_asks_to_go_on_after_sample_until_job_is_resumed(wire):
     operator = staff("ann")
     job = job_of([order_in_error() for _ in range(4)], sample=3)
     jobs.work(job.pk, 200)
@@ -311,7 +306,7 @@ def test_job_page_asks_to_go_on_after_sample_until_job_is_resumed(wire: Wire) ->
     assert "It has changed a sample" not in page(operator, job)
 
 
-def test_a_list_asks_for_a_sample(operator: Client, wire: Wire) -> None:
+def test_a_list_asks_for_a_sample(operator, wire):
     orders = [order_in_error() for _ in range(3)]
     chosen = {"action": "resubmit_selected", "_selected_action": [one.pk for one in orders]}
     form = operator.post(ORDERS, chosen).context["form"]
@@ -322,7 +317,7 @@ def test_a_list_asks_for_a_sample(operator: Client, wire: Wire) -> None:
     assert (job.state, job.landed, job.sample) == ("paused", 2, 2)
 
 
-def test_names_in_refusals_are_masked(viewer: Client) -> None:
+def test_names_in_refusals_are_masked(viewer):
     order = order_in_error()
     process = Process.objects.get(pk=order.process_id)
     Process.objects.filter(pk=process.pk).update(

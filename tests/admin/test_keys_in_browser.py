@@ -2,7 +2,7 @@
 
 import pytest
 from django.test import Client
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.admin.conftest import order_in_error
 
@@ -10,11 +10,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def visitor(admin_client: Client) -> Client:
+def visitor(admin_client) -> Client:
     return admin_client
 
 
-def test_keys_move_select_and_open(page: Page) -> None:
+def test_keys_move_select_and_open(page):
     first, second = order_in_error(), order_in_error()
     page.goto("/admin/orders/order/")
     page.keyboard.press("?")
@@ -40,7 +40,7 @@ def test_keys_move_select_and_open(page: Page) -> None:
     page.wait_for_url("**/admin/")
 
 
-def test_user_with_keys_switched_off_has_no_list_keys(page: Page) -> None:
+def test_user_with_keys_switched_off_has_no_list_keys(page):
     order_in_error()
     page.goto("/admin/desk/preferences/")
     page.get_by_label("Keys").uncheck()

@@ -13,10 +13,10 @@ OURS = {
 
 @pytest.mark.parametrize("part", ["actions", "pagination", "search_form"])
 @pytest.mark.parametrize("app", sorted(OURS))
-def test_a_list_has_our_part(app: str, part: str) -> None:
+def test_a_list_has_our_part(app, part):
     source = get_template(f"admin/{app}/{part}.html").template.source
     assert app == "workers" or source.strip() == f'{{% include "admin/workers/{part}.html" %}}'
 
 
-def test_discovery_finds_known_cases() -> None:
+def test_discovery_finds_known_cases():
     assert {"workers", "desk", "orders"} <= OURS

@@ -5,7 +5,6 @@ import pstats
 from typing import Any
 
 import pytest
-from django.test import Client
 
 from tests.admin import toys
 from tests.admin.conftest import staff
@@ -17,7 +16,6 @@ from workers.exceptions import StateError
 from workers.models import Process, Step
 from workers.rules import compensation
 from workers.store.db import dialect
-from workers.testing import Wire
 
 
 def chain(length: int) -> Process:
@@ -43,7 +41,7 @@ def url(process: Process, query: str = "") -> str:
     return f"/admin/workers/process/{process.pk}/change/{query}"
 
 
-def test_a_long_process_is_shown_in_parts_around_what_goes_on(operator: Client) -> None:
+def test_a_long_process_is_shown_in_parts_around_what_goes_on(operator):
     process = chain(2 * panel.STEPS_SHOWN + 10)
 
     html = operator.get(url(process)).content.decode()
@@ -62,12 +60,12 @@ def test_a_long_process_is_shown_in_parts_around_what_goes_on(operator: Client) 
     assert "Later steps" not in last
 
 
-def test_a_short_process_is_shown_whole(operator: Client) -> None:
+def test_a_short_process_is_shown_whole(operator):
     assert "of 6." not in operator.get(url(chain(6))).content.decode()
 
 
 @pytest.mark.volume
-def test_work_grows_with_the_steps_and_not_with_their_square() -> None:
+def test_work_grows_with_the_steps_and_not_with_their_square():
     client = staff("ann", *(verb.permission for verb in VERBS))
 
     def calls(process: Process, query: str) -> int:
@@ -85,7 +83,7 @@ MAKERS = [toys.asked, toys.failed, toys.resting, toys.paused]
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=[make.__name__ for make in MAKERS])
-def test_a_check_refuses_what_the_preview_refuses(make: Any, wire: Wire) -> None:
+def test_a_check_refuses_what_the_preview_refuses(make, wire):
     process = snapshot.with_steps(Process.objects.all()).get(pk=make(wire).pk)
     whole = Target.of(process, dialect.read_clock())
     targets = [whole.at(step.name) for step in process.steps.all()]
@@ -97,7 +95,7 @@ def test_a_check_refuses_what_the_preview_refuses(make: Any, wire: Wire) -> None
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=[make.__name__ for make in MAKERS])
-def test_trying_a_verb_out_leaves_nothing_behind(make: Any, wire: Wire) -> None:
+def test_trying_a_verb_out_leaves_nothing_behind(make, wire):
     process = snapshot.with_steps(Process.objects.all()).get(pk=make(wire).pk)
     whole = Target.of(process, dialect.read_clock())
     fresh = Target.of(process, dialect.read_clock()).rehearsal.stage()
@@ -119,7 +117,7 @@ def previewed(verb: Any, target: Target) -> str:
     return ""
 
 
-def test_steps_after_a_step_are_told_near_ones_first() -> None:
+def test_steps_after_a_step_are_told_near_ones_first():
     process = ProcessFactory()
     graph = {"a": [], "b": ["a"], "c": ["a"], "d": ["b"], "e": ["c", "d"], "f": ["a", "e"]}
     for position, (name, after) in enumerate(graph.items()):

@@ -2,7 +2,6 @@
 
 import pytest
 from django.contrib.admin import site
-from django.contrib.auth.models import User
 from django.db.models import JSONField, TextField
 from django.test import Client, RequestFactory
 
@@ -67,7 +66,7 @@ ASKABLE = {
 }
 
 
-def test_no_list_filters_by_text_field_that_may_hold_personal_data() -> None:
+def test_no_list_filters_by_text_field_that_may_hold_personal_data():
     """Whoever adds a column of free text or a document says whether it may be asked for."""
     free = {
         (model.__name__, field.name)
@@ -80,9 +79,7 @@ def test_no_list_filters_by_text_field_that_may_hold_personal_data() -> None:
 
 
 @pytest.mark.parametrize("beginning", ["z", "zelda.q", "zelda q", "Zelda Quuxmor"])
-def test_no_search_reads_who_a_customer_is_letter_by_letter(
-    operator: Client, beginning: str
-) -> None:
+def test_no_search_reads_who_a_customer_is_letter_by_letter(operator, beginning):
     """Of orders, and of what belongs to one: the whole word, or the right to see it."""
     order = private_order()
     alert_about(order, message=f"write to {MAIL}")
@@ -98,7 +95,7 @@ def test_no_search_reads_who_a_customer_is_letter_by_letter(
 
 
 @pytest.mark.parametrize("words", ["Zelda", "zelda.quuxmore@example.org", "is no"])
-def test_only_permitted_user_finds_dead_letter_by_masked_text(operator: Client, words: str) -> None:
+def test_only_permitted_user_finds_dead_letter_by_masked_text(operator, words):
     private_letter()
     DeadLetter.objects.update(comment=f"{NAME} rang")
     assert rows_of(operator, LETTERS, words) == 0
@@ -106,7 +103,7 @@ def test_only_permitted_user_finds_dead_letter_by_masked_text(operator: Client, 
     assert rows_of(operator, LETTERS, "m-1") == rows_of(operator, LETTERS, "acme") == 1
 
 
-def test_reasons_of_jobs_and_requests_are_not_searched(operator: Client) -> None:
+def test_reasons_of_jobs_and_requests_are_not_searched(operator):
     order = private_order()
     undo_requests.ask(order.process_id, Act("cancel"), actor="operator:ann", reason=f"{NAME} rang")
     jobs.start("pause", {order.process_id: 0}, actor="operator:ann", reason=MAIL, source={})
@@ -115,7 +112,7 @@ def test_reasons_of_jobs_and_requests_are_not_searched(operator: Client) -> None
         assert rows_of(operator, url, "ann") == 1, url
 
 
-def test_no_job_keeps_what_its_list_was_searched_for(operator: Client) -> None:
+def test_no_job_keeps_what_its_list_was_searched_for(operator):
     order = private_order()
     sequence = Process.objects.get(pk=order.process_id).sequence
     form = {"seen": f"{order.process_id}:{sequence}", "reason": "stocktaking"}
@@ -134,7 +131,7 @@ def rows_of(client: Client, url: str, term: str) -> int:
     return len(response.context["cl"].result_list)
 
 
-def test_no_list_is_sorted_by_what_no_address_filters_by(admin_user: User) -> None:
+def test_no_list_is_sorted_by_what_no_address_filters_by(admin_user):
     """Where a row stands beside those of somebody who can make some tells what it begins with."""
     request = RequestFactory().get("/")
     request.user = admin_user
@@ -146,7 +143,7 @@ def test_no_list_is_sorted_by_what_no_address_filters_by(admin_user: User) -> No
             assert str(by).lstrip("-") not in model_admin.never_asked, (model, column)
 
 
-def test_what_no_address_filters_by_are_fields() -> None:
+def test_what_no_address_filters_by_are_fields():
     """A name that is none would guard nothing."""
     for model, model_admin in site._registry.items():
         if isinstance(model_admin, AskableListAdmin):

@@ -2,7 +2,6 @@
 
 import json
 from io import StringIO
-from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -26,9 +25,7 @@ def said(*words: object) -> str:
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
 @pytest.mark.parametrize("kind", ["order", "process", "letter"])
-def test_terminal_masks_personal_data_until_asked_and_journals_showing(
-    kind: str, form: list[str]
-) -> None:
+def test_terminal_masks_personal_data_until_asked_and_journals_showing(kind, form):
     order, letter = private_order(), private_letter()
     words: tuple[object, ...] = {
         "order": ("order", "show", order.number),
@@ -50,14 +47,14 @@ def test_terminal_masks_personal_data_until_asked_and_journals_showing(
     assert row.detail["what"].startswith(named)
 
 
-def test_a_message_that_cannot_be_read_is_masked_whole() -> None:
+def test_a_message_that_cannot_be_read_is_masked_whole():
     letter = private_letter(f"<order><name>{NAME}</name></order>".encode())
     assert found(said("dead_letters", "show", letter.pk)) == []
     (shown,) = json.loads(said("dead_letters", "show", letter.pk, "--json", "--personal"))
     assert shown["body"] == f"<order><name>{NAME}</name></order>"
 
 
-def test_a_correction_masks_what_was_there(tmp_path: Path) -> None:
+def test_a_correction_masks_what_was_there(tmp_path):
     letter = private_letter()
     body = tmp_path / "body.json"
     body.write_text(
@@ -76,7 +73,7 @@ def test_a_correction_masks_what_was_there(tmp_path: Path) -> None:
     assert found(out.getvalue()) == []
 
 
-def test_no_list_of_a_terminal_shows_it() -> None:
+def test_no_list_of_a_terminal_shows_it():
     order = private_order()
     private_letter()
     DeadLetter.objects.update(reasons=[{"field": "customer", "problem": f"is {MAIL}"}])
@@ -85,10 +82,7 @@ def test_no_list_of_a_terminal_shows_it() -> None:
     alert_about(order, message="", cause="failed", params=params, step=failed)
     incidents.collect()
     for words in (
-        (
-            "sas",
-            "incidents",
-        ),
+        ("sas", "incidents"),
         ("sas", "incidents", "--json"),
         ("sas", "incidents", "--hand-over"),
         ("dead_letters", "list"),
@@ -101,7 +95,7 @@ def test_no_list_of_a_terminal_shows_it() -> None:
         assert told
 
 
-def test_what_people_wrote_is_masked_in_every_terminal_too() -> None:
+def test_what_people_wrote_is_masked_in_every_terminal_too():
     order = private_order()
     about = {"actor": "operator:ann", "reason": f"{MAIL} called"}
     operations.pause(order.process_id, actor="operator:ann", reason=f"{NAME} called from {MAIL}")

@@ -23,7 +23,6 @@ from workers.rules.approved_acts import Act
 from workers.runtime.json_text import encode_document
 from workers.store.flow import holds
 from workers.store.operate import edit_input, undo_requests
-from workers.testing import Wire
 
 NAME, MAIL, ADDRESS = "Zelda Quuxmore", "zelda.quuxmore@example.org", "77 Hidden Lane\nNowhereville"
 CUSTOMER = {"name": NAME, "email": MAIL, "address": ADDRESS}
@@ -31,7 +30,7 @@ CUSTOMER = {"name": NAME, "email": MAIL, "address": ADDRESS}
 SECRETS = ("Zelda", "Quuxmore", "zelda.quuxmore", "Hidden Lane", "Nowhereville")
 
 
-def test_of_a_workflow_that_this_code_has_not_everything_is_masked() -> None:
+def test_of_a_workflow_that_this_code_has_not_everything_is_masked():
     process = Process(workflow="gone", version=9, input={"a": "secret", "n": 5})
     assert masking.of_process(process).value(process.input) == {"a": "s***", "n": "***"}
 
@@ -106,7 +105,7 @@ def found(text: str) -> list[str]:
 
 
 @pytest.mark.volume
-def test_no_admin_page_shows_unrequested_personal_data(wire: Wire, admin_client: Client) -> None:
+def test_no_admin_page_shows_unrequested_personal_data(wire, admin_client):
     order = private_order()
     alert_about(order, message=f"Order {order.number}: write to {MAIL}")
     failed = Step.objects.get(process=order.process, name="charge_payment")
@@ -132,7 +131,7 @@ def test_no_admin_page_shows_unrequested_personal_data(wire: Wire, admin_client:
     assert any("z***@example.org" in text for text in pages.values())
 
 
-def test_permitted_user_sees_personal_data_after_asking_and_is_journalled(operator: Client) -> None:
+def test_permitted_user_sees_personal_data_after_asking_and_is_journalled(operator):
     shower = staff("shower", "show_personal", *ACTIONS)
     order = private_order()
     page = f"/admin/orders/order/{order.number}"
@@ -166,7 +165,7 @@ def test_permitted_user_sees_personal_data_after_asking_and_is_journalled(operat
     assert Journal.objects.filter(event="personal_shown").count() == 1
 
 
-def test_who_answers_sees_no_more_than_others_until_they_ask() -> None:
+def test_who_answers_sees_no_more_than_others_until_they_ask():
     shower = staff("shower", "show_personal", *ACTIONS)
     order = private_order()
     Step.objects.filter(process=order.process, name="charge_payment").update(
@@ -187,7 +186,7 @@ def test_who_answers_sees_no_more_than_others_until_they_ask() -> None:
     assert found(shower.get(url).content.decode()) == list(SECRETS)
 
 
-def test_it_is_masked_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_masked_again_after_a_while(monkeypatch):
     shower = staff("shower", "show_personal")
     url = f"/admin/orders/order/{private_order().number}"
     shower.post(f"{url}/show/")
@@ -196,7 +195,7 @@ def test_it_is_masked_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> No
     assert found(shower.get(f"{url}/change/").content.decode()) == []
 
 
-def test_a_right_that_was_taken_away_shows_nothing_any_more() -> None:
+def test_a_right_that_was_taken_away_shows_nothing_any_more():
     shower = staff("shower", "show_personal")
     url = f"/admin/orders/order/{private_order().number}"
     shower.post(f"{url}/show/")
@@ -206,7 +205,7 @@ def test_a_right_that_was_taken_away_shows_nothing_any_more() -> None:
 
 
 @pytest.mark.parametrize("kind", ["order", "process", "letter"])
-def test_who_may_not_is_refused_and_nothing_is_written(operator: Client, kind: str) -> None:
+def test_who_may_not_is_refused_and_nothing_is_written(operator, kind):
     order, letter = private_order(), private_letter()
     url = {
         "order": f"/admin/orders/order/{order.number}",
@@ -222,7 +221,7 @@ def test_who_may_not_is_refused_and_nothing_is_written(operator: Client, kind: s
     assert every_row() == before
 
 
-def test_a_dead_letter_is_shown_on_request_too() -> None:
+def test_a_dead_letter_is_shown_on_request_too():
     shower = staff("shower", "show_personal")
     letter = private_letter()
     url = f"/admin/orders/deadletter/{letter.pk}"
@@ -234,14 +233,14 @@ def test_a_dead_letter_is_shown_on_request_too() -> None:
     assert row.process_id is None
 
 
-def test_a_message_that_cannot_be_read_is_masked_whole(operator: Client) -> None:
+def test_a_message_that_cannot_be_read_is_masked_whole(operator):
     letter = private_letter(f"<order><name>{NAME}</name></order>".encode())
     html = operator.get(f"/admin/orders/deadletter/{letter.pk}/change/").content.decode()
     assert found(html) == []
     assert "masked whole" in html
 
 
-def test_who_was_shown_a_process_reads_why_it_is_paused(operator: Client) -> None:
+def test_who_was_shown_a_process_reads_why_it_is_paused(operator):
     order = private_order()
     operations.pause(order.process_id, actor="operator:ann", reason=f"{NAME} rang")
     page = f"/admin/orders/order/{order.number}"
@@ -261,7 +260,7 @@ def correct(client: Client, order: Order, **values: str) -> Any:
     return client.post(url, {**form, **values})
 
 
-def test_what_is_masked_is_corrected_unseen_and_the_rest_stays(operator: Client) -> None:
+def test_what_is_masked_is_corrected_unseen_and_the_rest_stays(operator):
     order = private_order()
     shown = operator.get(f"/admin/workers/process/{order.process_id}/input/").content.decode()
     assert found(shown) == []
@@ -277,7 +276,7 @@ def test_what_is_masked_is_corrected_unseen_and_the_rest_stays(operator: Client)
     assert process.input["customer"] == {**CUSTOMER, "address": "1 New Street"}
 
 
-def test_nothing_typed_changes_nothing(operator: Client) -> None:
+def test_nothing_typed_changes_nothing(operator):
     order = private_order()
     before = every_row()
     answer = correct(operator, order, confirm="yes")
@@ -286,7 +285,7 @@ def test_nothing_typed_changes_nothing(operator: Client) -> None:
     assert every_row() == before
 
 
-def test_the_store_knows_no_mask(wire: Wire) -> None:
+def test_the_store_knows_no_mask(wire):
     """What is masked is masked in memory: agents, journal and input keep what was sent."""
     process = toys.editable(wire)
     edit_input.edit_input(
@@ -296,7 +295,7 @@ def test_the_store_knows_no_mask(wire: Wire) -> None:
     assert row.detail["changes"]["customer.address"][1] == ADDRESS
 
 
-def test_a_page_writes_none_of_its_masks(operator: Client) -> None:
+def test_a_page_writes_none_of_its_masks(operator):
     order = private_order()
     before = every_row()
     operator.get(f"/admin/orders/order/{order.number}/change/")
@@ -305,7 +304,7 @@ def test_a_page_writes_none_of_its_masks(operator: Client) -> None:
     assert every_row() == before
 
 
-def test_a_process_of_no_workflow_of_ours_is_masked_whole(operator: Client) -> None:
+def test_a_process_of_no_workflow_of_ours_is_masked_whole(operator):
     process = ProcessFactory(workflow="gone", version=3, input={"who": NAME})
     html = operator.get(f"/admin/workers/process/{process.pk}/change/").content.decode()
     assert found(html) == []

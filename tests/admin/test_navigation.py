@@ -15,7 +15,7 @@ from django.template.response import TemplateResponse
 from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import path
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import expect
 
 from tests import axe
 from tests.admin.test_accessible import THEMES, WIDTHS, open_page
@@ -77,11 +77,11 @@ def sidebar() -> Iterator[None]:
 
 
 @pytest.fixture
-def root(db: None) -> Any:
+def root(db) -> Any:
     return get_user_model().objects.create_superuser("root")
 
 
-def test_every_list_of_the_desk_is_named_once() -> None:
+def test_every_list_of_the_desk_is_named_once():
     named = [entry for _title, entries in GROUPS for entry in entries if isinstance(entry, str)]
     registered = {
         model._meta.model_name
@@ -92,7 +92,7 @@ def test_every_list_of_the_desk_is_named_once() -> None:
     assert sorted(named) == sorted(registered - {Preferences._meta.model_name})
 
 
-def test_every_page_that_is_named_is_there(admin_client: Client) -> None:
+def test_every_page_that_is_named_is_there(admin_client):
     request = request_of(get_user_model().objects.get())
     pages = [one for _title, entries in GROUPS for one in entries if not isinstance(one, str)]
     assert len(pages) == 6
@@ -103,7 +103,7 @@ def test_every_page_that_is_named_is_there(admin_client: Client) -> None:
 
 
 @pytest.mark.parametrize("url", ["/admin/", "/admin/workers/", "/admin/desk/"])
-def test_a_superuser_sees_all_groups_in_order(admin_client: Client, url: str) -> None:
+def test_a_superuser_sees_all_groups_in_order(admin_client, url):
     answer = admin_client.get(url)
     html = answer.content.decode()
     places = [html.index(f">{title}</a>") for title in TITLES]
@@ -114,7 +114,7 @@ def test_a_superuser_sees_all_groups_in_order(admin_client: Client, url: str) ->
             assert name in html
 
 
-def test_the_page_of_the_desk_keeps_its_title_and_way_back(admin_client: Client) -> None:
+def test_the_page_of_the_desk_keeps_its_title_and_way_back(admin_client):
     answer = admin_client.get("/admin/workers/")
     assert answer.context["title"] == "Workflows administration"
     crumbs = answer.content.decode().split('<div class="breadcrumbs">')[1].split("</div>")[0]
@@ -122,7 +122,7 @@ def test_the_page_of_the_desk_keeps_its_title_and_way_back(admin_client: Client)
     assert "Needs me" not in crumbs
 
 
-def test_the_page_of_a_project_without_the_shop_has_the_groups(root: Any) -> None:
+def test_the_page_of_a_project_without_the_shop_has_the_groups(root):
     """The shop has a template in place of the desk's; a guest's project has the desk's."""
     request = request_of(root, "/admin/workers/")
     answer = admin.site.app_index(request, "workers")
@@ -133,7 +133,7 @@ def test_the_page_of_a_project_without_the_shop_has_the_groups(root: Any) -> Non
     assert "workers/live.js" in html
 
 
-def test_who_may_see_little_sees_no_empty_group() -> None:
+def test_who_may_see_little_sees_no_empty_group():
     client = person("flows", "workers.view_flow", "workers.view_incident")
     answer = client.get("/admin/")
     assert of_desk(answer.context["app_list"]) == {
@@ -144,7 +144,7 @@ def test_who_may_see_little_sees_no_empty_group() -> None:
     assert of_desk(answer.context["available_apps"]) == of_desk(answer.context["app_list"])
 
 
-def test_who_may_see_rows_of_the_desk_alone_has_the_groups_on_its_page() -> None:
+def test_who_may_see_rows_of_the_desk_alone_has_the_groups_on_its_page():
     client = person("keeper", "desk.view_route")
     answer = client.get("/admin/desk/")
     assert answer.context["title"] == "Operators' desk administration"
@@ -161,19 +161,19 @@ def test_who_may_see_rows_of_the_desk_alone_has_the_groups_on_its_page() -> None
 
 @pytest.mark.parametrize("rest", ["", "7/change/?from=mail&a=%C3%A9", "no/such/page/"])
 @pytest.mark.parametrize("model", ["route", "bulkjob", "minute", "savedview"])
-def test_addresses_from_when_its_rows_were_the_engine_s_lead_on(model: str, rest: str) -> None:
+def test_addresses_from_when_its_rows_were_the_engine_s_lead_on(model, rest):
     answer = Client().get(f"/admin/workers/{model}/{rest}")
     assert (answer.status_code, answer["Location"]) == (302, f"/admin/desk/{model}/{rest}")
 
 
-def test_no_other_address_leads_on(admin_client: Client) -> None:
+def test_no_other_address_leads_on(admin_client):
     assert admin_client.get("/admin/workers/sink/").status_code == 200
     assert admin_client.get("/admin/workers/no-such/").status_code == 404
     assert admin_client.get("/admin/others/route/").status_code == 404
     assert admin_client.post("/admin/workers/route/7/test/").status_code == 404
 
 
-def test_who_may_see_nothing_of_the_desk_is_shown_nothing_of_it() -> None:
+def test_who_may_see_nothing_of_the_desk_is_shown_nothing_of_it():
     client = person("editor", "orders.view_product")
     answer = client.get("/admin/")
     assert [app["app_label"] for app in answer.context["app_list"]] == ["orders"]
@@ -181,9 +181,7 @@ def test_who_may_see_nothing_of_the_desk_is_shown_nothing_of_it() -> None:
     assert client.get("/admin/workers/").status_code == 404
 
 
-def test_a_list_that_no_group_names_is_under_more(
-    root: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_that_no_group_names_is_under_more(root, monkeypatch):
     rest = [group for group in GROUPS if "flow" not in group[1]]
     monkeypatch.setattr(navigation, "GROUPS", rest)
     request = request_of(root)
@@ -192,7 +190,7 @@ def test_a_list_that_no_group_names_is_under_more(
     assert found["More"] == ["Flow", "Holds"]
 
 
-def test_what_belongs_to_others_is_untouched(root: Any) -> None:
+def test_what_belongs_to_others_is_untouched(root):
     request = request_of(root)
     before = admin.site.get_app_list(request)
     after = in_groups(request, before)
@@ -206,7 +204,7 @@ def test_what_belongs_to_others_is_untouched(root: Any) -> None:
     assert before == admin.site.get_app_list(request)
 
 
-def test_addresses_and_rights_are_as_django_has_them(root: Any) -> None:
+def test_addresses_and_rights_are_as_django_has_them(root):
     request = request_of(root)
     whole = [app for app in admin.site.get_app_list(request) if app["app_label"] in navigation.APPS]
     groups = in_groups(request, whole)
@@ -224,14 +222,14 @@ def test_addresses_and_rights_are_as_django_has_them(root: Any) -> None:
     assert all(group["app_url"].startswith("/admin/workers/#workers-") for group in groups)
 
 
-def test_a_group_leads_to_its_place_on_the_page_of_the_desk(admin_client: Client) -> None:
+def test_a_group_leads_to_its_place_on_the_page_of_the_desk(admin_client):
     answer = admin_client.get("/admin/workers/")
     html = answer.content.decode()
     for group in in_groups(answer.wsgi_request, answer.context["app_list"]):
         assert f'id="{group["app_url"].partition("#")[2]}"' in html
 
 
-def test_groups_are_not_grouped_again(root: Any) -> None:
+def test_groups_are_not_grouped_again(root):
     request = request_of(root)
     once = in_groups(request, admin.site.get_app_list(request))
     assert in_groups(request, once) == once
@@ -241,11 +239,7 @@ def test_groups_are_not_grouped_again(root: Any) -> None:
     ("url", "title", "entry"),
     [
         ("/admin/workers/incident/7/change/", "Incidents and routes", "/admin/workers/incident/"),
-        (
-            "/admin/workers/incident/?owner=me",
-            "Needs me",
-            "/admin/workers/incident/?owner=me",
-        ),
+        ("/admin/workers/incident/?owner=me", "Needs me", "/admin/workers/incident/?owner=me"),
         (
             "/admin/workers/incident/?owner=nobody",
             "Incidents and routes",
@@ -256,19 +250,19 @@ def test_groups_are_not_grouped_again(root: Any) -> None:
         ("/admin/orders/order/", "", ""),
     ],
 )
-def test_one_group_is_where_the_page_is(root: Any, url: str, title: str, entry: str) -> None:
+def test_one_group_is_where_the_page_is(root, url, title, entry):
     request = request_of(root, url)
     groups = in_groups(request, admin.site.get_app_list(request))
     found = [(group["name"], group["current_url"]) for group in groups if group.get("current_url")]
     assert found == ([(title, entry)] if title else [])
 
 
-def test_a_site_without_a_page_leaves_its_entry_out(root: Any) -> None:
+def test_a_site_without_a_page_leaves_its_entry_out(root):
     """A project may have registered an admin of its own for a model, without our pages."""
     assert navigation.Page("process_of_nobody", "Nothing").line(request_of(root)) is None
 
 
-def test_another_site_of_a_project_has_groups_of_what_it_has(root: Any, settings: Any) -> None:
+def test_another_site_of_a_project_has_groups_of_what_it_has(root, settings):
     """Which is its own: no page of ours that it does not have is named there."""
     settings.ROOT_URLCONF = __name__
     request = request_of(root, "/own/")
@@ -281,7 +275,7 @@ def test_another_site_of_a_project_has_groups_of_what_it_has(root: Any, settings
     assert of_desk(own_site.get_app_list(request)) == {"Workflows": ["Incidents"]}
 
 
-def test_it_costs_no_query(root: Any) -> None:
+def test_it_costs_no_query(root):
     request = request_of(root)
     apps = admin.site.get_app_list(request)
     with CaptureQueriesContext(connection) as queries:
@@ -289,14 +283,14 @@ def test_it_costs_no_query(root: Any) -> None:
     assert len(queries) == 0
 
 
-def test_an_answer_that_is_no_page_of_an_admin_passes() -> None:
+def test_an_answer_that_is_no_page_of_an_admin_passes():
     request = RequestFactory().get("/")
     for context in (None, {}, {"app_list": "of somebody's own"}):
         answer = TemplateResponse(request, "500.html", context)
         assert passed(request, answer).context_data == context
 
 
-def test_the_tabs_of_the_shop_are_few(admin_client: Client) -> None:
+def test_the_tabs_of_the_shop_are_few(admin_client):
     html = admin_client.get("/admin/workers/hold/").content.decode()
     tabs = html.split('<nav class="sas-tabs"')[1].split("</nav>")[0]
     for title in TITLES:
@@ -306,13 +300,13 @@ def test_the_tabs_of_the_shop_are_few(admin_client: Client) -> None:
     assert ">Audit</a>" not in tabs
 
 
-def test_a_page_that_is_not_there_has_the_same_tabs(admin_client: Client) -> None:
+def test_a_page_that_is_not_there_has_the_same_tabs(admin_client):
     html = admin_client.get("/admin/no/such/page/").content.decode()
     assert all(f">{title}</a>" in html for title in TITLES)
 
 
 @pytest.mark.usefixtures("sidebar")
-def test_the_sidebar_has_the_groups(admin_client: Client) -> None:
+def test_the_sidebar_has_the_groups(admin_client):
     html = admin_client.get("/admin/auth/group/").content.decode()
     sidebar = html.split('id="nav-sidebar"')[1].split("</nav>")[0]
     places = [sidebar.index(f">{title}</a>") for title in TITLES]
@@ -324,9 +318,7 @@ def test_the_sidebar_has_the_groups(admin_client: Client) -> None:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("width", WIDTHS)
-def test_axe_finds_nothing(
-    browser: Browser, live_server: Any, admin_client: Client, theme: str, width: int
-) -> None:
+def test_axe_finds_nothing(browser, live_server, admin_client, theme, width):
     page = open_page(browser, live_server.url, admin_client, theme, width)
     for url in ("/admin/workers/", "/admin/workers/hold/", "/admin/workers/process/waiting/"):
         page.goto(url)
@@ -337,9 +329,7 @@ def test_axe_finds_nothing(
 @pytest.mark.browser
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("sidebar")
-def test_axe_finds_nothing_beside_the_sidebar(
-    browser: Browser, live_server: Any, admin_client: Client
-) -> None:
+def test_axe_finds_nothing_beside_the_sidebar(browser, live_server, admin_client):
     page = open_page(browser, live_server.url, admin_client, "light", 1280)
     page.goto("/admin/workers/hold/")
     expect(page.get_by_role("navigation", name="Sidebar")).to_contain_text("Health, doctor")
@@ -348,7 +338,7 @@ def test_axe_finds_nothing_beside_the_sidebar(
 
 @pytest.mark.browser
 @pytest.mark.django_db(transaction=True)
-def test_the_keyboard_reaches_a_list_by_its_group(page: Page) -> None:
+def test_the_keyboard_reaches_a_list_by_its_group(page):
     page.goto("/admin/orders/order/")
     page.get_by_role("link", name="Flow and holds").focus()
     page.keyboard.press("Enter")

@@ -8,7 +8,6 @@ from tests.admin import toys
 from tests.admin.conftest import order_in_error, order_with, staff
 from tests.admin.test_verbs import CASES, PROCESS
 from workers.models import Journal
-from workers.testing import Wire
 
 
 def offered(client: Client, url: str) -> set[str]:
@@ -18,7 +17,7 @@ def offered(client: Client, url: str) -> set[str]:
     return {offer.name for offer in shown.process} | steps
 
 
-def test_a_process_offers_what_the_engine_would_do(operator: Client, wire: Wire) -> None:
+def test_a_process_offers_what_the_engine_would_do(operator, wire):
     process = toys.asked(wire)
     assert offered(operator, f"{PROCESS}/{process.pk}/change/") == {
         "pause",
@@ -34,24 +33,24 @@ def test_a_process_offers_what_the_engine_would_do(operator: Client, wire: Wire)
     }
 
 
-def test_a_process_that_is_over_offers_nothing(operator: Client, wire: Wire) -> None:
+def test_a_process_that_is_over_offers_nothing(operator, wire):
     process = toys.asked(wire)
     toys.done(wire, process)
     assert offered(operator, f"{PROCESS}/{process.pk}/change/") == set()
 
 
-def test_a_viewer_is_offered_nothing(viewer: Client, wire: Wire) -> None:
+def test_a_viewer_is_offered_nothing(viewer, wire):
     process = toys.asked(wire)
     assert offered(viewer, f"{PROCESS}/{process.pk}/change/") == set()
 
 
-def test_the_part_that_is_polled_offers_the_same(operator: Client, wire: Wire) -> None:
+def test_the_part_that_is_polled_offers_the_same(operator, wire):
     process = toys.asked(wire)
     live = f"{PROCESS}/{process.pk}/live/"
     assert offered(operator, live) == offered(operator, f"{PROCESS}/{process.pk}/change/")
 
 
-def test_an_order_offers_the_same_for_its_process_and_is_gone_back_to(operator: Client) -> None:
+def test_an_order_offers_the_same_for_its_process_and_is_gone_back_to(operator):
     order = order_in_error()
     page = f"/admin/orders/order/{order.number}/change/"
     url = f"{PROCESS}/{order.process_id}/pause/?from=subject"
@@ -65,7 +64,7 @@ def test_an_order_offers_the_same_for_its_process_and_is_gone_back_to(operator: 
     assert response["Location"] == page
 
 
-def test_an_order_keeps_its_own_way_of_resubmitting() -> None:
+def test_an_order_keeps_its_own_way_of_resubmitting():
     order = order_in_error()
     clerk, engineer = staff("clerk", "resubmit_order"), staff("engineer", "resubmit_process")
     page = f"/admin/orders/order/{order.number}/change/"
@@ -78,7 +77,7 @@ def test_an_order_keeps_its_own_way_of_resubmitting() -> None:
     assert engineer.get(own).status_code == 403
 
 
-def test_user_who_may_not_see_processes_is_redirected_home_after_verb(wire: Wire) -> None:
+def test_user_who_may_not_see_processes_is_redirected_home_after_verb(wire):
     order = order_with(charge_payment="started")
     client = staff("only", "pause_process")
     _forbid_looking()

@@ -13,7 +13,7 @@ from workers.models import Journal, Process
 run = partial(said, "order")
 
 
-def test_show_prints_order_steps_and_journal() -> None:
+def test_show_prints_order_steps_and_journal():
     order = order_in_error()
     note(order, "submitted", after="pending", actor="submitter:shop")
     note(order, "error", before="processing", after="error", detail={"reason": "two\nlines"})
@@ -30,7 +30,7 @@ def test_show_prints_order_steps_and_journal() -> None:
     assert "\x1b" not in text
 
 
-def test_show_as_json_is_one_object() -> None:
+def test_show_as_json_is_one_object():
     order = order_with(charge_payment="started")
     note(order, "submitted", after="pending")
     shown = json.loads(run("show", order.number, "--json"))
@@ -42,14 +42,14 @@ def test_show_as_json_is_one_object() -> None:
     assert [row["event"] for row in shown["journal"]] == ["submitted"]
 
 
-def test_a_step_that_waits_for_an_answer_is_locked_by_nobody() -> None:
+def test_a_step_that_waits_for_an_answer_is_locked_by_nobody():
     order = order_with(charge_payment="started")
     assert "worker@test" in run("show", order.number)
     asked = order_with(charge_payment={"started": True, "deferral": {"since": "x"}})
     assert "worker@test" not in run("show", asked.number)
 
 
-def test_resubmit_lands_with_its_reason(nudges: list[str]) -> None:
+def test_resubmit_lands_with_its_reason(nudges):
     order = order_in_error()
     said = run("resubmit", order.number, "--reason", "repaired")
     assert said == f"Order {order.number} was resubmitted: charge_payment.\n"
@@ -61,7 +61,7 @@ def test_resubmit_lands_with_its_reason(nudges: list[str]) -> None:
 
 
 @pytest.mark.parametrize("reason", [[], ["--reason", "  "]])
-def test_resubmit_wants_a_reason(reason: list[str]) -> None:
+def test_resubmit_wants_a_reason(reason):
     order = order_in_error()
     before = every_row()
     with pytest.raises(CommandError, match="Say why"):
@@ -69,7 +69,7 @@ def test_resubmit_wants_a_reason(reason: list[str]) -> None:
     assert every_row() == before
 
 
-def test_resubmit_of_an_order_that_goes_well_is_refused() -> None:
+def test_resubmit_of_an_order_that_goes_well_is_refused():
     order = order_with("processed")
     before = every_row()
     with pytest.raises(CommandError, match="nothing to resubmit"):
@@ -78,6 +78,6 @@ def test_resubmit_of_an_order_that_goes_well_is_refused() -> None:
 
 
 @pytest.mark.parametrize("number", [404, "9" * 30])
-def test_an_unknown_number_is_told(number: object) -> None:
+def test_an_unknown_number_is_told(number):
     with pytest.raises(CommandError, match="There is no order"):
         run("show", number)

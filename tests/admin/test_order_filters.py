@@ -15,7 +15,7 @@ NOW = timezone.now()
 
 
 @pytest.fixture
-def orders(db: None) -> dict[str, Order]:
+def orders(db) -> dict[str, Order]:
     made = {
         "calm": order_with(charge_payment="started"),
         "error": order_in_error(),
@@ -60,15 +60,11 @@ def found(client: Client, query: str) -> set[int]:
         ("?needs=someone&state=processed", {"alerted"}),
     ],
 )
-def test_a_filter_shows_its_orders(
-    operator: Client, orders: dict[str, Order], query: str, names: set[str]
-) -> None:
+def test_a_filter_shows_its_orders(operator, orders, query, names):
     assert found(operator, query) == {orders[name].number for name in names}
 
 
-def test_the_step_that_an_order_was_undone_for_is_not_its_current_step(
-    operator: Client, orders: dict[str, Order]
-) -> None:
+def test_the_step_that_an_order_was_undone_for_is_not_its_current_step(operator, orders):
     process = orders["error"].process
     process.state, process.outcome, process.finished_at = "compensated", "compensated", NOW
     process.save()
@@ -78,21 +74,19 @@ def test_the_step_that_an_order_was_undone_for_is_not_its_current_step(
             assert orders["error"].number not in found(operator, query + more)
 
 
-def test_created_at_filters_by_day(operator: Client, orders: dict[str, Order]) -> None:
+def test_created_at_filters_by_day(operator, orders):
     today = timezone.now().strftime("%Y-%m-%d 00:00:00+00:00").replace("+", "%2B")
     shown = found(operator, f"?created_at__gte={today}")
     assert shown == {order.number for name, order in orders.items() if name != "calm"}
 
 
-def test_every_filter_counts_its_orders(operator: Client, orders: dict[str, Order]) -> None:
+def test_every_filter_counts_its_orders(operator, orders):
     html = operator.get(URL).content.decode()
     for counted in ("Someone is needed (3)", "In error (1)", "processed (3)", "Queue (1)"):
         assert counted in html
 
 
-def test_with_very_many_orders_there_are_no_counts(
-    operator: Client, orders: dict[str, Order], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_with_very_many_orders_there_are_no_counts(operator, orders, monkeypatch):
     monkeypatch.setattr("workers.desk.admin.lists.FACET_ROWS", 1)
     html = operator.get(URL).content.decode()
     assert "Show counts" not in html
@@ -101,8 +95,8 @@ def test_with_very_many_orders_there_are_no_counts(
 
 
 def test_very_many_orders_are_counted_up_to_a_bound_and_every_page_is_answered(
-    operator: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    operator, monkeypatch
+):
     made = [order_with("processed") for _ in range(7)]
     monkeypatch.setattr("workers.desk.admin.paging.COUNTED", 4)
     monkeypatch.setattr("orders.admin.order.OrderAdmin.list_per_page", 2)
@@ -120,9 +114,7 @@ def test_very_many_orders_are_counted_up_to_a_bound_and_every_page_is_answered(
     assert operator.get(URL + "?p=9").status_code == 302
 
 
-def test_a_poll_asks_for_no_choices_of_filters(
-    operator: Client, orders: dict[str, Order], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_poll_asks_for_no_choices_of_filters(operator, orders, monkeypatch):
     def asked(request: HttpRequest) -> dict[str, set[str]]:
         raise AssertionError(f"a poll shows no filter, and {request.path} asked for choices")
 
@@ -131,9 +123,7 @@ def test_a_poll_asks_for_no_choices_of_filters(
     assert response.status_code == 200
 
 
-def test_a_filter_whose_last_order_moved_on_shows_none(
-    operator: Client, orders: dict[str, Order]
-) -> None:
+def test_a_filter_whose_last_order_moved_on_shows_none(operator, orders):
     assert found(operator, "?agent=nobody.here") == set()
     assert found(operator, "?step=nothing") == set()
     assert found(operator, "?needs=rubbish") == set()

@@ -19,7 +19,7 @@ def page(client: Client, query: str = "", **headers: str) -> str:
     return response.content.decode()
 
 
-def test_a_row_joins_the_order_with_its_process(operator: Client) -> None:
+def test_a_row_joins_the_order_with_its_process(operator):
     started = timezone.now()
     order = order_with(
         customer="Grace Hopper",
@@ -49,7 +49,7 @@ def test_a_row_joins_the_order_with_its_process(operator: Client) -> None:
     assert "</svg> processing</span>" in html
 
 
-def test_a_parked_step_counts_down_to_its_next_attempt(operator: Client) -> None:
+def test_a_parked_step_counts_down_to_its_next_attempt(operator):
     later = timezone.now() + timedelta(seconds=90)
     fault = {"kind": "unavailable", "code": "refused", "message": "nobody there"}
     order_with(charge_payment={"pending": True, "not_before": later, "fault": fault})
@@ -60,11 +60,9 @@ def test_a_parked_step_counts_down_to_its_next_attempt(operator: Client) -> None
     assert "unavailable: refused: nobody there" in html
 
 
-def test_many_orders_cost_as_many_queries_as_few(operator: Client) -> None:
+def test_many_orders_cost_as_many_queries_as_few(operator):
     def count(headers: dict[str, str]) -> int:
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
+        with CaptureQueriesContext(connection) as queries:
             page(operator, **headers)
         return len(queries)
 
@@ -80,7 +78,7 @@ def test_many_orders_cost_as_many_queries_as_few(operator: Client) -> None:
     assert count({"HX-Request": "true"}) == few_polled <= 15
 
 
-def test_a_poll_is_answered_with_the_rows_and_the_clock_alone(operator: Client) -> None:
+def test_a_poll_is_answered_with_the_rows_and_the_clock_alone(operator):
     order_with(customer="Ada")
 
     response = operator.get(URL, headers={"HX-Request": "true"})
@@ -93,7 +91,7 @@ def test_a_poll_is_answered_with_the_rows_and_the_clock_alone(operator: Client) 
     assert response["X-Server-Now"].endswith("+00:00")
 
 
-def test_the_page_has_no_inline_script_or_style(operator: Client) -> None:
+def test_the_page_has_no_inline_script_or_style(operator):
     order_in_error()
     html = page(operator)
     assert "<style" not in html
@@ -122,9 +120,7 @@ NEWEST_FIRST, OLDEST_FIRST = [3, 2, 1], [1, 2, 3]
         ("77", NEWEST_FIRST),
     ],
 )
-def test_a_list_is_sorted_by_what_has_an_index(
-    operator: Client, order_by: str, shown: list[int]
-) -> None:
+def test_a_list_is_sorted_by_what_has_an_index(operator, order_by, shown):
     orders = [order_with(customer=name) for name in ("Ben", "Cem", "Ada")]
     for order, total in zip(orders, (90, 20, 50), strict=True):
         order.total = total
@@ -135,7 +131,7 @@ def test_a_list_is_sorted_by_what_has_an_index(
     assert [orders.index(row) + 1 for row in rows] == shown
 
 
-def test_markup_in_names_and_faults_stays_text(operator: Client) -> None:
+def test_markup_in_names_and_faults_stays_text(operator):
     order_with(
         "error",
         customer="<script>alert(1)</script>",

@@ -23,7 +23,7 @@ def events(html: str) -> list[str]:
     return re.findall(r'<span class="sas-event">([^<]*)</span>', html)
 
 
-def test_the_page_tells_order_process_steps_and_alerts(operator: Client) -> None:
+def test_the_page_tells_order_process_steps_and_alerts(operator):
     order = order_in_error(may_have_effect=True, unavailable_count=4)
     alert_about(order, message="Payment fails")
 
@@ -47,7 +47,7 @@ def test_the_page_tells_order_process_steps_and_alerts(operator: Client) -> None
         assert told in html, told
 
 
-def test_the_timeline_is_in_order_with_offsets_in_plain_words(operator: Client) -> None:
+def test_the_timeline_is_in_order_with_offsets_in_plain_words(operator):
     order = order_in_error()
     start = order.process.created_at
     step = Step.objects.get(process=order.process, name="charge_payment")
@@ -76,7 +76,7 @@ def test_the_timeline_is_in_order_with_offsets_in_plain_words(operator: Client) 
     assert '<table class="sas-journal" role="table"' in html
 
 
-def test_a_huge_journal_is_shown_in_portions(operator: Client) -> None:
+def test_a_huge_journal_is_shown_in_portions(operator):
     order = order_with()
     Journal.objects.bulk_create(
         Journal(
@@ -100,7 +100,7 @@ def test_a_huge_journal_is_shown_in_portions(operator: Client) -> None:
     "fault", [None, {}, {"kind": "transient"}, {"message": None}, {"kind": "odd", "code": 7}]
 )
 @pytest.mark.parametrize("state", ["error", "pending", "waiting", "skipped"])
-def test_odd_faults_are_no_error(operator: Client, fault: object, state: str) -> None:
+def test_odd_faults_are_no_error(operator, fault, state):
     columns = {} if state == "waiting" else {state: True}
     order = order_with("error", charge_payment={**columns, "fault": fault})
 
@@ -109,7 +109,7 @@ def test_odd_faults_are_no_error(operator: Client, fault: object, state: str) ->
     assert operator.get(f"/admin/orders/order/{order.number}/resubmit/").status_code == 200
 
 
-def test_odd_rows_are_no_error(operator: Client) -> None:
+def test_odd_rows_are_no_error(operator):
     bare = OrderFactory(process=ProcessFactory(state="error"))
     for detail in ({}, [], "text", 5, {"fault": "text"}, {"started_at": 5}, {"fault": []}):
         note(bare, "claimed", detail=detail)
@@ -123,7 +123,7 @@ def test_odd_rows_are_no_error(operator: Client) -> None:
         page(operator, bare, path)
 
 
-def test_markup_stays_text(operator: Client) -> None:
+def test_markup_stays_text(operator):
     bad = "<script>alert(1)</script>"
     order = order_with("error", customer=bad, charge_payment={
         "error": True, "fault": {"kind": "transient", "code": bad, "message": bad}})  # fmt: skip
@@ -140,7 +140,7 @@ def test_markup_stays_text(operator: Client) -> None:
         assert "&lt;script&gt;alert" in html, url
 
 
-def test_the_live_part_is_the_page_s_own(operator: Client) -> None:
+def test_the_live_part_is_the_page_s_own(operator):
     order = order_in_error()
     note(order, "submitted")
 
@@ -154,13 +154,13 @@ def test_the_live_part_is_the_page_s_own(operator: Client) -> None:
     assert operator.get("/admin/orders/order/987654/live/").status_code == 404
 
 
-def test_an_order_that_is_not_there_is_told(operator: Client) -> None:
+def test_an_order_that_is_not_there_is_told(operator):
     for pk in ("987654", "abc", "9" * 30):
         response = operator.get(f"/admin/orders/order/{pk}/change/", follow=True)
         assert "doesn’t exist" in response.content.decode()
 
 
-def test_a_process_page_leads_to_its_order(operator: Client) -> None:
+def test_a_process_page_leads_to_its_order(operator):
     order = order_in_error()
     html = operator.get(f"/admin/workers/process/{order.process_id}/change/").content.decode()
     assert f"/admin/orders/order/{order.number}/change/" in html

@@ -11,7 +11,7 @@ URL = "/admin/orders/order/"
 
 
 @pytest.fixture
-def wanted(db: None) -> Order:
+def wanted(db) -> Order:
     # Keys of their own: one made at random may begin with the number that is looked for.
     other = {"customer_email": "else@example.net", "submission_key": "somebody-else"}
     OrderFactory(customer_name="Somebody Else", **other)
@@ -29,7 +29,7 @@ def found(client: Client, term: str) -> set[int]:
     return {order.number for order in response.context["cl"].result_list}
 
 
-def test_each_kind_of_term_finds_the_order(operator: Client, wanted: Order) -> None:
+def test_each_kind_of_term_finds_the_order(operator, wanted):
     uid = wanted.process.uid
     terms = [
         str(wanted.number),
@@ -76,27 +76,27 @@ def test_each_kind_of_term_finds_the_order(operator: Client, wanted: Order) -> N
         "@example.org",
     ],
 )
-def test_a_term_that_fits_nothing_finds_nothing(operator: Client, wanted: Order, term: str) -> None:
+def test_a_term_that_fits_nothing_finds_nothing(operator, wanted, term):
     assert found(operator, term) == set()
 
 
-def test_a_whole_key_of_another_step_is_not_enough(operator: Client, wanted: Order) -> None:
+def test_a_whole_key_of_another_step_is_not_enough(operator, wanted):
     assert found(operator, f"{wanted.process.uid.hex}:9:1") == set()
 
 
-def test_a_zero_byte_is_refused_politely(operator: Client, wanted: Order) -> None:
+def test_a_zero_byte_is_refused_politely(operator, wanted):
     response = operator.get(URL, {"q": "a\x00b"})
     assert response.status_code == 200
 
 
-def test_an_empty_term_shows_everything(operator: Client, wanted: Order) -> None:
+def test_an_empty_term_shows_everything(operator, wanted):
     assert len(found(operator, "   ")) == 2
 
 
 @pytest.mark.parametrize(
     "term", ["François Ünal", "FRANÇOIS ÜNAL", "françois ünal", "Franc\u0327ois Ünal"]
 )
-def test_a_name_is_found_however_it_is_written(operator: Client, wanted: Order, term: str) -> None:
+def test_a_name_is_found_however_it_is_written(operator, wanted, term):
     order = OrderFactory(customer_name="Fran\u00e7ois \u00dcnal", submission_key="other")
 
     assert found(operator, term) == {order.number}

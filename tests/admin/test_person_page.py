@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from django.conf import LazySettings
 from django.test import Client
 
 from orders.models import Order
@@ -19,7 +18,7 @@ WHY = "asked by post"
 
 
 @pytest.fixture
-def eraser(db: None) -> Client:
+def eraser(db) -> Client:
     return staff("eraser", "erase_person")
 
 
@@ -32,7 +31,7 @@ def send(client: Client, do: str, **given: str) -> Any:
     return client.post(PAGE, {"email": MAIL, "reason": "", do: "", **given})
 
 
-def test_what_would_be_erased_is_shown_masked_and_nothing_changes(eraser: Client) -> None:
+def test_what_would_be_erased_is_shown_masked_and_nothing_changes(eraser):
     ended_order()
     still_open = private_order()
     before = rows()
@@ -48,7 +47,7 @@ def test_what_would_be_erased_is_shown_masked_and_nothing_changes(eraser: Client
     assert rows() == before
 
 
-def test_it_is_erased_once_it_was_looked_at(eraser: Client) -> None:
+def test_it_is_erased_once_it_was_looked_at(eraser):
     order = ended_order()
 
     answer = send(eraser, "erase", seen=MAIL, reason=WHY)
@@ -84,9 +83,7 @@ def test_nothing_is_erased_unseen_or_without_a_reason(
     assert rows() == before
 
 
-def test_above_the_sum_one_person_erases_nothing(
-    eraser: Client, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_above_the_sum_one_person_erases_nothing(eraser, settings, monkeypatch):
     settings.SAS_TWO_PERSONS_ABOVE = "100"
     monkeypatch.setattr(amounts, "_appraisers", [lambda ids: dict.fromkeys(ids, 101)])
     ended_order()
@@ -95,7 +92,7 @@ def test_above_the_sum_one_person_erases_nothing(
     assert not Process.objects.exclude(erased_at=None).exists()
 
 
-def test_permitted_user_exports_data_of_person_and_is_journalled() -> None:
+def test_permitted_user_exports_data_of_person_and_is_journalled():
     order = ended_order()
     client = staff("keeper", "erase_person", "show_personal")
     assert "Export everything" in client.get(PAGE).content.decode()
@@ -109,7 +106,7 @@ def test_permitted_user_exports_data_of_person_and_is_journalled() -> None:
     assert row.actor == "operator:keeper"
 
 
-def test_who_may_not_see_personal_data_exports_none(eraser: Client) -> None:
+def test_who_may_not_see_personal_data_exports_none(eraser):
     ended_order()
     before = every_row()
     assert "Export everything" not in eraser.get(PAGE).content.decode()
@@ -117,7 +114,7 @@ def test_who_may_not_see_personal_data_exports_none(eraser: Client) -> None:
     assert every_row() == before
 
 
-def test_the_page_is_for_those_who_may_erase_a_person(operator: Client, eraser: Client) -> None:
+def test_the_page_is_for_those_who_may_erase_a_person(operator, eraser):
     before = every_row()
     for answer in (operator.get(PAGE), send(operator, "look"), send(operator, "erase", seen=MAIL)):
         assert answer.status_code == 403

@@ -57,10 +57,7 @@ def ended(
 ) -> Journal:
     facts = {}
     if started is not None:
-        facts = {
-            "started_at": at(started).isoformat(),
-            "complete_by": at(started + 30).isoformat(),
-        }
+        facts = {"started_at": at(started).isoformat(), "complete_by": at(started + 30).isoformat()}
     return row(
         seconds, event, step_id, before="processing", after=after, attempt=attempt,
         detail={**facts, **detail},
@@ -74,7 +71,7 @@ def history(rows: list[Journal], one: Step, of: Process | None = None) -> attemp
 # ---------------------------------------------------------------- attempts
 
 
-def test_a_retry_waits_from_the_end_of_the_attempt_before() -> None:
+def test_a_retry_waits_from_the_end_of_the_attempt_before():
     rows = [
         claimed(1, 1),
         ended(4, "failed", 1, started=2, after="pending", fault={"kind": "transient", "code": "x"}),
@@ -89,7 +86,7 @@ def test_a_retry_waits_from_the_end_of_the_attempt_before() -> None:
     assert "transient" in first.fault or "x" in first.fault
 
 
-def test_a_step_with_nothing_before_it_waits_from_the_submission_on() -> None:
+def test_a_step_with_nothing_before_it_waits_from_the_submission_on():
     rows = [claimed(3, 1, before="pending"), ended(5, "processed", 1, started=4)]
     assert history(rows, step(1, "stock")).attempts[0].ready_at == at(0)
     # An undo step has nothing before it either, and was not there.
@@ -97,7 +94,7 @@ def test_a_step_with_nothing_before_it_waits_from_the_submission_on() -> None:
     assert history(rows, undo).attempts[0].ready_at == at(3)
 
 
-def test_a_live_attempt_is_told_by_the_step_s_own_row() -> None:
+def test_a_live_attempt_is_told_by_the_step_s_own_row():
     now = step(1, "pay", "processing", attempt=1, started_at=at(2), complete_by=at(32))
     (live,) = history([claimed(1, 1)], now).attempts
     assert (live.number, live.called_at, live.due_by, live.ended_at) == (
@@ -106,14 +103,14 @@ def test_a_live_attempt_is_told_by_the_step_s_own_row() -> None:
     assert live.tone == "live"
 
 
-def test_a_step_that_waits_for_its_next_attempt_has_a_bar_without_a_number() -> None:
+def test_a_step_that_waits_for_its_next_attempt_has_a_bar_without_a_number():
     rows = [claimed(1, 1), ended(2, "parked", 1, started=1.5, after="pending")]
     first, waiting = history(rows, step(1, "pay", "pending", not_before=at(60))).attempts
     assert first.tone == "odd"
     assert (waiting.number, waiting.ready_at, waiting.ended_at) == (None, at(2), None)
 
 
-def test_the_wait_for_an_answer_is_apart_from_the_call() -> None:
+def test_the_wait_for_an_answer_is_apart_from_the_call():
     rows = [
         claimed(1, 1),
         row(3, "deferred", 1, attempt=1),
@@ -124,13 +121,13 @@ def test_the_wait_for_an_answer_is_apart_from_the_call() -> None:
     assert attempt.called_at == at(3)
 
 
-def test_an_attempt_whose_claim_was_not_read_begins_where_its_end_says() -> None:
+def test_an_attempt_whose_claim_was_not_read_begins_where_its_end_says():
     end = ended(9, "processed", 1, started=8, claimed_at=at(7).isoformat())
     (attempt,) = history([end], step(1, "pay")).attempts
     assert (attempt.ready_at, attempt.called_at) == (at(7), at(8))
 
 
-def test_acts_of_operators_and_what_is_odd_are_marks() -> None:
+def test_acts_of_operators_and_what_is_odd_are_marks():
     rows = [
         claimed(1, 1),
         row(20, "stale_reply", 1),
@@ -143,7 +140,7 @@ def test_acts_of_operators_and_what_is_odd_are_marks() -> None:
 
 
 @pytest.mark.parametrize("detail", [[], "text", {"started_at": 5, "complete_by": "?"}, None])
-def test_a_detail_of_another_make_breaks_nothing(detail: Any) -> None:
+def test_a_detail_of_another_make_breaks_nothing(detail):
     end = row(2, "processed", 1, before="processing", after="processed", detail=detail)
     (attempt,) = history([claimed(1, 1), end], step(1, "pay")).attempts
     assert (attempt.called_at, attempt.ended_at) == (None, at(2))
@@ -152,22 +149,22 @@ def test_a_detail_of_another_make_breaks_nothing(detail: Any) -> None:
 # ---------------------------------------------------------------- the axis
 
 
-def test_a_gap_over_thirty_seconds_is_folded_and_a_shorter_one_is_not() -> None:
+def test_a_gap_over_thirty_seconds_is_folded_and_a_shorter_one_is_not():
     scale = plot.axis_of([at(0), at(30), at(61)])
     assert [fold.seconds for fold in scale.folds] == [31]
     assert scale.drawn_seconds == 30
 
 
-def test_a_long_call_is_not_folded() -> None:
+def test_a_long_call_is_not_folded():
     assert plot.axis_of([at(0), at(300)], busy=[(at(0), at(300))]).folds == ()
 
 
-def test_what_is_to_come_is_folded_soon() -> None:
+def test_what_is_to_come_is_folded_soon():
     scale = plot.axis_of([at(0), at(5), at(25)], now=at(5))
     assert [fold.seconds for fold in scale.folds] == [20]
 
 
-def test_instants_keep_their_order_and_stay_within_the_picture() -> None:
+def test_instants_keep_their_order_and_stay_within_the_picture():
     instants = [at(second) for second in (0, 0.01, 3, 100, 101, 4000, 900_000)]
     scale = plot.axis_of(instants)
     places = [scale.x(instant) for instant in instants]
@@ -177,20 +174,20 @@ def test_instants_keep_their_order_and_stay_within_the_picture() -> None:
     assert (scale.x(at(-5)), scale.x(at(10**7))) == (places[0], places[-1])
 
 
-def test_many_folds_leave_room_for_what_is_drawn() -> None:
+def test_many_folds_leave_room_for_what_is_drawn():
     scale = plot.axis_of([at(minute * 60 + tail) for minute in range(50) for tail in (0, 1)])
     assert len(scale.folds) == 49
     assert sum(fold.width for fold in scale.folds) == pytest.approx(plot.FOLDS_ROOM)
 
 
-def test_labels_never_lie_on_each_other() -> None:
+def test_labels_never_lie_on_each_other():
     ticks = plot.axis_of([at(second / 10) for second in range(40)]).ticks()
     gaps = [right.x - left.x for left, right in itertools.pairwise(ticks)]
     assert min(gaps) >= plot.LABEL_ROOM
     assert (ticks[0].anchor, ticks[-1].anchor) == ("start", "end")
 
 
-def test_a_single_instant_is_an_axis() -> None:
+def test_a_single_instant_is_an_axis():
     assert plot.axis_of([T]).x(T) == plot.MARGIN
     with pytest.raises(ValueError, match="must have an instant"):
         plot.axis_of([])
@@ -212,7 +209,7 @@ def retried() -> Chart:
     return chart.make(process("processed"), [step(1, "pay", after=["x"])], rows, at(64))
 
 
-def test_waiting_and_call_are_bars_of_their_own() -> None:
+def test_waiting_and_call_are_bars_of_their_own():
     _whole, pay = retried().rows
     assert [(bar.kind, bar.tone) for bar in pay.bars] == [
         ("waiting", "plain"),
@@ -225,13 +222,13 @@ def test_waiting_and_call_are_bars_of_their_own() -> None:
     assert pay.summary.startswith("pay: 2 attempts")
 
 
-def test_an_operator_s_act_is_a_mark_with_name_and_reason() -> None:
+def test_an_operator_s_act_is_a_mark_with_name_and_reason():
     whole, _pay = retried().rows
     mark = next(sign for sign in whole.signs if sign.tone == "person")
     assert mark.title.endswith("ann · it is back")
 
 
-def test_the_table_says_what_the_picture_says() -> None:
+def test_the_table_says_what_the_picture_says():
     lines = retried().lines
     assert [line.at for line in lines] == sorted(line.at for line in lines)
     assert [line.what for line in lines if line.step == "pay"] == [
@@ -244,7 +241,7 @@ def test_the_table_says_what_the_picture_says() -> None:
     ]
 
 
-def test_a_deadline_is_drawn_where_it_still_counts_or_was_missed() -> None:
+def test_a_deadline_is_drawn_where_it_still_counts_or_was_missed():
     def deadlines(one: Step, *rows: Journal) -> int:
         drawn = chart.make(process(), [one], [claimed(1, 1), *rows], at(40))
         return sum(sign.kind == "deadline" for sign in drawn.rows[0].signs)
@@ -256,7 +253,7 @@ def test_a_deadline_is_drawn_where_it_still_counts_or_was_missed() -> None:
     assert deadlines(step(1, "pay", "pending"), late) == 1
 
 
-def test_the_process_s_deadline_goes_through_all_rows() -> None:
+def test_the_process_s_deadline_goes_through_all_rows():
     dated = process(deadline_at=at(7200))
     drawn = chart.make(dated, [step(1, "pay")], [claimed(1, 1)], at(10))
     assert drawn.deadline is not None
@@ -269,7 +266,7 @@ def test_the_process_s_deadline_goes_through_all_rows() -> None:
     assert (finished.deadline, finished.now) == (None, None)
 
 
-def test_beyond_its_rows_a_chart_keeps_what_was_at_work_last() -> None:
+def test_beyond_its_rows_a_chart_keeps_what_was_at_work_last():
     count = chart.ROWS + 5
     steps = [step(number, f"s{number}") for number in range(1, count + 1)]
     rows = [
@@ -283,11 +280,11 @@ def test_beyond_its_rows_a_chart_keeps_what_was_at_work_last() -> None:
     assert drawn.since == rows[0].at
 
 
-def test_steps_that_have_not_begun_have_no_row() -> None:
+def test_steps_that_have_not_begun_have_no_row():
     assert chart.make(process(), [step(1, "pay", "waiting")], [], at(5)).is_empty
 
 
-def test_of_folds_that_are_near_each_other_the_longest_is_labelled() -> None:
+def test_of_folds_that_are_near_each_other_the_longest_is_labelled():
     rows = [
         row(0, "submitted", after="pending"),
         row(40, "paused", actor="operator:ann"),
@@ -306,7 +303,7 @@ def boxes(*steps: Step) -> dict[str, graph.Node]:
     return {node.name: node for node in graph.make(steps).nodes}
 
 
-def test_a_step_stands_below_those_that_it_waits_for() -> None:
+def test_a_step_stands_below_those_that_it_waits_for():
     drawn = graph.make(
         [
             step(1, "a"),
@@ -323,7 +320,7 @@ def test_a_step_stands_below_those_that_it_waits_for() -> None:
     assert right.x + right.width < drawn.width
 
 
-def test_what_undoes_a_step_stands_with_it_made_or_only_declared() -> None:
+def test_what_undoes_a_step_stands_with_it_made_or_only_declared():
     done = step(1, "pay", undo={"name": "refund", "agent": "payment.refund"})
     declared = boxes(done)["refund"]
     assert (declared.is_made, declared.agent) == (False, "payment.refund")
@@ -336,13 +333,13 @@ def test_what_undoes_a_step_stands_with_it_made_or_only_declared() -> None:
     assert [(edge.is_undo, edge.title) for edge in edges] == [(True, "pay ⤺ refund")]
 
 
-def test_two_branches_that_can_be_undone_have_room_on_a_phone() -> None:
+def test_two_branches_that_can_be_undone_have_room_on_a_phone():
     undo = {"name": "undo", "agent": "x"}
     drawn = graph.make([step(1, "a", undo=undo), step(2, "b", undo=undo)])
     assert drawn.width <= 326
 
 
-def test_an_edge_passes_a_layer_beside_its_boxes() -> None:
+def test_an_edge_passes_a_layer_beside_its_boxes():
     drawn = graph.make([step(1, "a"), step(2, "b", after=["a"]), step(3, "c", after=["a", "b"])])
     long = next(edge for edge in drawn.edges if edge.title == "a → c")
     box = next(node for node in drawn.nodes if node.name == "b")
@@ -352,18 +349,18 @@ def test_an_edge_passes_a_layer_beside_its_boxes() -> None:
 
 
 @pytest.mark.parametrize("current", [None, "s500", "s999", "gone"])
-def test_beyond_its_boxes_a_graph_shows_what_goes_on_and_says_so(current: str | None) -> None:
+def test_beyond_its_boxes_a_graph_shows_what_goes_on_and_says_so(current):
     steps = [step(n, f"s{n}", after=[f"s{n - 1}"] if n else []) for n in range(1000)]
     drawn = graph.make(steps, current)
     assert (len(drawn.nodes), drawn.left_out) == (graph.NODES, 1000 - graph.NODES)
     assert (current or "s0") in {node.name for node in drawn.nodes} or current == "gone"
 
 
-def test_names_that_have_no_room_are_cut() -> None:
+def test_names_that_have_no_room_are_cut():
     assert boxes(step(1, "x" * 60))["x" * 60].label == "x" * 17 + "…"
 
 
-def test_graph_ignores_dependency_on_missing_step_or_itself() -> None:
+def test_graph_ignores_dependency_on_missing_step_or_itself():
     drawn = graph.make([step(1, "a", after=["gone"]), step(2, "b", after=["b"])])
     assert len(drawn.nodes) == 2
     assert drawn.edges == ()

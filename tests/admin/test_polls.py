@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.db import connection
 from django.template.loader import render_to_string
-from django.test import Client, RequestFactory
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -34,7 +34,7 @@ NEEDS, DESK = "/admin/orders/order/needs/", "/admin/workers/incident/desk/"
 
 
 @pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def clock(monkeypatch) -> None:
     """A clock that stands still: a page is drawn anew after a while, whatever happens."""
     monkeypatch.setattr(dialect, "frozen_at", timezone.now())
 
@@ -59,7 +59,7 @@ def incident_url(order: Order) -> str:
     return f"/admin/workers/incident/{Incident.objects.get().pk}/live/"
 
 
-def test_a_page_that_shows_everything_already_is_told_so(operator: Client) -> None:
+def test_a_page_that_shows_everything_already_is_told_so(operator):
     order = order_in_error()
     for url in [*urls(order), incident_url(order)]:
         first = poll(operator, url)
@@ -73,7 +73,7 @@ def test_a_page_that_shows_everything_already_is_told_so(operator: Client) -> No
         assert len(queries) <= QUERIES, (url, [query["sql"] for query in queries])
 
 
-def test_a_page_begins_with_what_its_first_poll_asks_about(operator: Client) -> None:
+def test_a_page_begins_with_what_its_first_poll_asks_about(operator):
     order = order_in_error()
     for url in (
         "/admin/",
@@ -88,7 +88,7 @@ def test_a_page_begins_with_what_its_first_poll_asks_about(operator: Client) -> 
         assert poll(operator, polled, seen).status_code == 204, url
 
 
-def test_the_engine_s_own_front_page_does_so_too(operator: Client, rf: RequestFactory) -> None:
+def test_the_engine_s_own_front_page_does_so_too(operator, rf):
     request = rf.get("/")
     request.user = get_user_model().objects.get(username="operator")
     page = render_to_string("admin/workers/incident/front.html", request=request)
@@ -97,7 +97,7 @@ def test_the_engine_s_own_front_page_does_so_too(operator: Client, rf: RequestFa
     )
 
 
-def test_what_happens_is_shown_by_the_next_poll(operator: Client) -> None:
+def test_what_happens_is_shown_by_the_next_poll(operator):
     order = order_in_error()
     for number, url in enumerate(urls(order)):
         seen = poll(operator, url)["X-Seen"]
@@ -114,7 +114,7 @@ def test_what_happens_is_shown_by_the_next_poll(operator: Client) -> None:
         assert poll(operator, url, alerted["X-Seen"]).status_code == 200, url
 
 
-def test_another_order_s_news_do_not_draw_a_page_anew(operator: Client) -> None:
+def test_another_order_s_news_do_not_draw_a_page_anew(operator):
     order, other = order_in_error(), order_in_error()
     url = f"/admin/orders/order/{order.number}/live/"
     seen = poll(operator, url)["X-Seen"]
@@ -123,7 +123,7 @@ def test_another_order_s_news_do_not_draw_a_page_anew(operator: Client) -> None:
     assert poll(operator, url, seen).status_code == 204
 
 
-def test_a_dead_letter_that_was_resolved_is_news(operator: Client) -> None:
+def test_a_dead_letter_that_was_resolved_is_news(operator):
     letter = DeadLetter.objects.create(received_at=timezone.now(), body=b"{}")
     url = "/admin/orders/deadletter/"
     seen = poll(operator, url)["X-Seen"]
@@ -131,7 +131,7 @@ def test_a_dead_letter_that_was_resolved_is_news(operator: Client) -> None:
     assert poll(operator, url, seen).status_code == 200
 
 
-def test_an_incident_that_the_sweep_ends_is_news_on_the_front_pages(operator: Client) -> None:
+def test_an_incident_that_the_sweep_ends_is_news_on_the_front_pages(operator):
     alert_about(order_in_error())
     collect()
     for url in (NEEDS, DESK):
@@ -144,7 +144,7 @@ def test_an_incident_that_the_sweep_ends_is_news_on_the_front_pages(operator: Cl
         assert poll(operator, url, counted["X-Seen"]).status_code == 200, url
 
 
-def test_a_duty_that_is_late_is_news_on_the_index(operator: Client) -> None:
+def test_a_duty_that_is_late_is_news_on_the_index(operator):
     rows = [Lease(name=name, performed_at=timezone.now()) for name in ("sweep", "poll")]
     Lease.objects.bulk_create(rows)
     url = NEEDS
@@ -154,7 +154,7 @@ def test_a_duty_that_is_late_is_news_on_the_index(operator: Client) -> None:
     assert poll(operator, url, seen).status_code == 200
 
 
-def test_a_round_of_a_duty_is_news_among_the_leases(operator: Client) -> None:
+def test_a_round_of_a_duty_is_news_among_the_leases(operator):
     row = Lease.objects.create(name="sweep", performed_at=timezone.now())
     url = "/admin/workers/lease/"
     seen = poll(operator, url)["X-Seen"]
@@ -167,7 +167,7 @@ def test_a_round_of_a_duty_is_news_among_the_leases(operator: Client) -> None:
     assert poll(operator, url, performed["X-Seen"]).status_code == 200
 
 
-def test_who_was_told_is_news_among_the_sinks(operator: Client) -> None:
+def test_who_was_told_is_news_among_the_sinks(operator):
     order = order_in_error()
     due = {"process_id": order.process_id, "kind": "queue", "last": 3, "tries": 1}
     first, second = [SinkFactory(address=name, **due) for name in "ab"]
@@ -180,7 +180,7 @@ def test_who_was_told_is_news_among_the_sinks(operator: Client) -> None:
     assert poll(operator, url, failed["X-Seen"]).status_code == 200
 
 
-def test_how_far_a_job_is_is_news_among_the_jobs(operator: Client) -> None:
+def test_how_far_a_job_is_is_news_among_the_jobs(operator):
     now = timezone.now()
     job = BulkJob.objects.create(
         verb="resubmit", actor="operator:ann", state="running", total=9, created_at=now
@@ -195,9 +195,7 @@ def test_how_far_a_job_is_is_news_among_the_jobs(operator: Client) -> None:
 
 
 @pytest.mark.parametrize("listed", ["route", "delivery"])
-def test_how_a_delivery_went_is_news_among_those_who_are_told(
-    operator: Client, listed: str
-) -> None:
+def test_how_a_delivery_went_is_news_among_those_who_are_told(operator, listed):
     route = Route.objects.create(name="crew", kind="mail", address="crew@example.org")
     url, now = f"/admin/desk/{listed}/", timezone.now()
     seen = poll(operator, url)["X-Seen"]
@@ -212,9 +210,7 @@ def test_how_a_delivery_went_is_news_among_those_who_are_told(
     assert poll(operator, url, failed["X-Seen"]).status_code == 200
 
 
-def test_what_no_journal_tells_is_seen_before_long(
-    operator: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_no_journal_tells_is_seen_before_long(operator, monkeypatch):
     order = order_in_error()
     url = f"/admin/orders/order/{order.number}/live/"
     seen = poll(operator, url)["X-Seen"]
@@ -224,7 +220,7 @@ def test_what_no_journal_tells_is_seen_before_long(
     assert poll(operator, url, seen).status_code == 200
 
 
-def test_who_may_not_look_is_not_told_that_nothing_changed(operator: Client) -> None:
+def test_who_may_not_look_is_not_told_that_nothing_changed(operator):
     order = order_in_error()
     clerk = Client()
     clerk.force_login(get_user_model().objects.create_user("clerk", is_staff=True))
@@ -235,7 +231,7 @@ def test_who_may_not_look_is_not_told_that_nothing_changed(operator: Client) -> 
         assert poll(Client(), url, seen).status_code == 302, url
 
 
-def test_every_live_list_is_among_these() -> None:
+def test_every_live_list_is_among_these():
     lists = {
         model
         for model, model_admin in admin.site._registry.items()

@@ -1,7 +1,6 @@
 """Resubmitting a process of any workflow, also where only a person knows what happened."""
 
 import pytest
-from django.test import Client
 
 from tests.admin import toys
 from tests.admin.conftest import every_row
@@ -9,13 +8,12 @@ from tests.admin.test_verbs import CASES
 from tests.factories import put
 from tests.toyflow import agents as toy
 from workers.models import Process, Step
-from workers.testing import Wire
 
 CASE = CASES["resubmit"]
 
 
 @pytest.fixture
-def doubtful(wire: Wire) -> Process:
+def doubtful(wire) -> Process:
     """A process whose step in error may have had an effect that must not be repeated."""
     process = toys.failed(wire)
     put(
@@ -27,7 +25,7 @@ def doubtful(wire: Wire) -> Process:
     return process
 
 
-def test_a_plain_one_asks_for_no_more_than_a_reason(operator: Client, wire: Wire) -> None:
+def test_a_plain_one_asks_for_no_more_than_a_reason(operator, wire):
     process = toys.failed(wire)
     html = operator.get(CASE.url(process)).content.decode()
     assert "nothing_happened" not in html
@@ -39,7 +37,7 @@ def test_a_plain_one_asks_for_no_more_than_a_reason(operator: Client, wire: Wire
     assert process.state == "processed"
 
 
-def test_one_of_unknown_outcome_asks_to_make_sure(operator: Client, doubtful: Process) -> None:
+def test_one_of_unknown_outcome_asks_to_make_sure(operator, doubtful):
     before = every_row()
     html = operator.get(CASE.url(doubtful)).content.decode()
     assert "Nobody knows whether then happened." in html

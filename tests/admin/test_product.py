@@ -1,6 +1,5 @@
 """The catalogue: stock changes by a difference, whatever orders take meanwhile."""
 
-import pytest
 from django.test import Client
 
 from orders.admin.product import ProductForm
@@ -19,7 +18,7 @@ def save(client: Client, product: Product, **changes: object):
     return client.post(f"/admin/orders/product/{product.pk}/change/", form(product, **changes))
 
 
-def test_stock_is_added_to_and_taken_from(operator: Client) -> None:
+def test_stock_is_added_to_and_taken_from(operator):
     product = ProductFactory(stock=100)
     assert save(operator, product, restock="25").status_code == 302
     assert save(operator, product, restock="-5").status_code == 302
@@ -27,9 +26,7 @@ def test_stock_is_added_to_and_taken_from(operator: Client) -> None:
     assert product.stock == 120
 
 
-def test_a_saved_page_keeps_what_orders_took_meanwhile(
-    operator: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_saved_page_keeps_what_orders_took_meanwhile(operator, monkeypatch):
     product = ProductFactory(stock=100)
     clean = ProductForm.clean_restock
 
@@ -43,7 +40,7 @@ def test_a_saved_page_keeps_what_orders_took_meanwhile(
     assert (product.name, product.stock) == ("A new name", 61)
 
 
-def test_more_than_there_is_cannot_be_taken(operator: Client) -> None:
+def test_more_than_there_is_cannot_be_taken(operator):
     product = ProductFactory(stock=3)
     response = save(operator, product, restock="-4")
     assert "There are only 3 to take away." in response.content.decode()
@@ -51,16 +48,13 @@ def test_more_than_there_is_cannot_be_taken(operator: Client) -> None:
     assert product.stock == 3
 
 
-def test_a_viewer_cannot_change_it(viewer: Client) -> None:
+def test_a_viewer_cannot_change_it(viewer):
     product = ProductFactory(stock=3)
     assert viewer.get("/admin/orders/product/").status_code == 200
     assert save(viewer, product, restock="4").status_code == 403
 
 
-def test_a_product_that_was_sold_says_in_a_line_why_it_stays(
-    db: None,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_product_that_was_sold_says_in_a_line_why_it_stays(db, monkeypatch):
     monkeypatch.setattr("orders.admin.product.COUNTED", 3)
     product = ProductFactory()
     for _ in range(5):
@@ -75,7 +69,7 @@ def test_a_product_that_was_sold_says_in_a_line_why_it_stays(
     assert Product.objects.filter(pk=product.pk).exists()
 
 
-def test_product_without_orders_can_be_deleted(db: None) -> None:
+def test_product_without_orders_can_be_deleted(db):
     product = ProductFactory()
     client = staff("ann", "delete_product")
 

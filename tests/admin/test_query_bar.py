@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -19,14 +18,14 @@ LISTS = ("/admin/orders/order/", "/admin/workers/process/")
 
 
 @pytest.mark.parametrize("url", LISTS)
-def test_words_lead_to_the_filters(viewer: Client, url: str) -> None:
+def test_words_lead_to_the_filters(viewer, url):
     answer = viewer.get(url, {"q": "state:error agent:payment.* Ada", "needs": "error", "p": "2"})
     assert answer.status_code == 302
     assert answer.url == f"{url}?needs=error&state=error&with_agent=payment.%2A&q=Ada"
 
 
 @pytest.mark.parametrize("url", LISTS)
-def test_what_they_find(viewer: Client, url: str) -> None:
+def test_what_they_find(viewer, url):
     wanted, other = order_in_error(), order_with(reserve_stock={"started": True})
     for text, order in (
         ("state:error", wanted),
@@ -44,7 +43,7 @@ def test_what_they_find(viewer: Client, url: str) -> None:
 
 
 @pytest.mark.parametrize("url", LISTS)
-def test_since_is_a_period(viewer: Client, url: str) -> None:
+def test_since_is_a_period(viewer, url):
     old, young = order_in_error(), order_in_error()
     now = timezone.now()
     Process.objects.filter(pk=young.process_id).update(created_at=now)
@@ -56,7 +55,7 @@ def test_since_is_a_period(viewer: Client, url: str) -> None:
     assert viewer.get(url, {"since": "nonsense"}).status_code == 200
 
 
-def test_first_id_of_a_period_is_found_by_halving() -> None:
+def test_first_id_of_a_period_is_found_by_halving():
     now = timezone.now()
     pks = [order_in_error().process_id for _ in range(5)]
     for age, pk in enumerate(reversed(pks)):
@@ -70,7 +69,7 @@ def test_first_id_of_a_period_is_found_by_halving() -> None:
 
 
 @pytest.mark.parametrize("url", LISTS)
-def test_a_wrong_word_is_named_and_what_was_typed_stays(viewer: Client, url: str) -> None:
+def test_a_wrong_word_is_named_and_what_was_typed_stays(viewer, url):
     order_in_error()
     answer = viewer.get(url, {"q": "state:eror paused"})
     html = answer.content.decode()
@@ -79,7 +78,7 @@ def test_a_wrong_word_is_named_and_what_was_typed_stays(viewer: Client, url: str
     assert 'value="state:eror paused"' in html
 
 
-def test_what_a_list_is_narrowed_by_stands_as_chips(viewer: Client) -> None:
+def test_what_a_list_is_narrowed_by_stands_as_chips(viewer):
     order_in_error()
     html = viewer.get(LISTS[0], {"state": "error", "with_agent": "payment.*", "q": "Ada"})
     text = html.content.decode()
@@ -91,7 +90,7 @@ def test_what_a_list_is_narrowed_by_stands_as_chips(viewer: Client) -> None:
     assert 'aria-label="Narrowed by"' not in viewer.get(LISTS[0]).content.decode()
 
 
-def test_what_only_sorts_or_counts_is_no_chip(viewer: Client) -> None:
+def test_what_only_sorts_or_counts_is_no_chip(viewer):
     order_in_error()
     asked = {"o": "3", "_facets": "True", "state": "error"}
     html = viewer.get(LISTS[0], asked).content.decode()
@@ -101,9 +100,7 @@ def test_what_only_sorts_or_counts_is_no_chip(viewer: Client) -> None:
 
 
 @pytest.mark.parametrize("url", LISTS)
-def test_what_looks_like_a_word_and_finds_nothing_is_told_to_be_none(
-    viewer: Client, url: str
-) -> None:
+def test_what_looks_like_a_word_and_finds_nothing_is_told_to_be_none(viewer, url):
     order_in_error()
     said = "nonsense: is no word of a list, and was searched for. Words: state:, "
     for text in ("nonsense:1", "state:error nonsense:1"):
@@ -113,13 +110,13 @@ def test_what_looks_like_a_word_and_finds_nothing_is_told_to_be_none(
         assert "is no word of a list" not in html, text
 
 
-def test_a_search_is_still_a_search(viewer: Client) -> None:
+def test_a_search_is_still_a_search(viewer):
     order = order_in_error()
     for term in (order.customer_name, f'"{order.customer_name}"', "ch:123"):
         assert viewer.get(LISTS[0], {"q": term}).status_code == 200
 
 
-def test_a_list_with_words_costs_no_query_more(viewer: Client) -> None:
+def test_a_list_with_words_costs_no_query_more(viewer):
     beat_schedule.ensure_flow()
     order_in_error()
     viewer.get(LISTS[0])
@@ -130,7 +127,7 @@ def test_a_list_with_words_costs_no_query_more(viewer: Client) -> None:
     assert len(words) <= len(plain) + 1
 
 
-def test_a_wrong_word_leaves_the_counts_of_filters_as_they_are(viewer: Client) -> None:
+def test_a_wrong_word_leaves_the_counts_of_filters_as_they_are(viewer):
     order_in_error()
     html = viewer.get(LISTS[0], {"q": "state:eror"}).content.decode()
     assert "In error (1)" in html
@@ -147,7 +144,7 @@ def test_a_wrong_word_leaves_the_counts_of_filters_as_they_are(viewer: Client) -
         ("money:20..100", {20, 100}),
     ],
 )
-def test_money_is_compared(viewer: Client, text: str, found: set[int]) -> None:
+def test_money_is_compared(viewer, text, found):
     for total in (20, 100, 250):
         Order.objects.filter(pk=order_in_error().pk).update(total=total)
     rows = viewer.get(LISTS[0], {"q": text}, follow=True).context["cl"].result_list
@@ -157,18 +154,18 @@ def test_money_is_compared(viewer: Client, text: str, found: set[int]) -> None:
 @pytest.mark.parametrize(
     "text", ["money>", "money:100", "money>1e3", "money>ten", "money:9..2", "money>١٠", "money>-1"]
 )
-def test_money_that_is_no_amount_is_refused(viewer: Client, text: str) -> None:
+def test_money_that_is_no_amount_is_refused(viewer, text):
     order_in_error()
     html = viewer.get(LISTS[0], {"q": text}).content.decode()
     assert "money must be compared with an amount" in html or "money: needs a value" in html
 
 
-def test_an_address_with_no_amount_finds_nothing(viewer: Client) -> None:
+def test_an_address_with_no_amount_finds_nothing(viewer):
     order_in_error()
     assert not viewer.get(LISTS[0], {"money": "lots"}).context["cl"].result_list
 
 
-def test_a_list_that_knows_no_money_says_so(viewer: Client) -> None:
+def test_a_list_that_knows_no_money_says_so(viewer):
     html = viewer.get(LISTS[1], {"q": "money>100"}).content.decode()
     assert "money is no word of this list" in html
 
@@ -181,7 +178,7 @@ def holding(result: dict[str, object]) -> Order:
 
 @pytest.mark.parametrize("url", LISTS)
 @pytest.mark.parametrize("text", ["{}", "ref:{}"])
-def test_a_service_s_own_reference_is_found(viewer: Client, url: str, text: str) -> None:
+def test_a_service_s_own_reference_is_found(viewer, url, text):
     charged = holding({"charge": "ch_3f0c55", "amount": "12.00"})
     nested = holding({"parcels": [{"id": "JD-0146/77"}]})
     holding({"ch_3f0c55": "a key", "near": "ch_3f0c555", "said": 'x "ch_3f0c55" y'})
@@ -190,9 +187,7 @@ def test_a_service_s_own_reference_is_found(viewer: Client, url: str, text: str)
         assert [getattr(row, "process_id", row.pk) for row in rows] == [order.process_id]
 
 
-def test_a_reference_is_looked_for_in_the_newest_steps_only(
-    viewer: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reference_is_looked_for_in_the_newest_steps_only(viewer, monkeypatch):
     holding({"charge": "ch_0001"})
     young = holding({"charge": "ch_0001"})
     monkeypatch.setattr(search, "NEWEST_STEPS", 3)
@@ -200,7 +195,7 @@ def test_a_reference_is_looked_for_in_the_newest_steps_only(
 
 
 @pytest.mark.parametrize("term", ["Ada Lovelace", "Lovelace", "104217", "ada@example.org", "a1"])
-def test_what_can_be_no_reference_is_not_looked_for_in_results(viewer: Client, term: str) -> None:
+def test_what_can_be_no_reference_is_not_looked_for_in_results(viewer, term):
     order_in_error()
     with CaptureQueriesContext(connection) as queries:
         search.process_ids(term)
@@ -208,7 +203,7 @@ def test_what_can_be_no_reference_is_not_looked_for_in_results(viewer: Client, t
 
 
 @pytest.mark.parametrize("url", LISTS)
-def test_what_is_quoted_is_searched_for_without_its_quotes(viewer: Client, url: str) -> None:
+def test_what_is_quoted_is_searched_for_without_its_quotes(viewer, url):
     order = order_in_error()
     Process.objects.filter(pk=order.process_id).update(subject="money>100")
     Order.objects.filter(pk=order.pk).update(reference="money>100")

@@ -11,7 +11,6 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.admin.hostile import fill, root
 from tests.admin.test_escaping import pages_of_the_admin, walk
-from workers.testing import Wire
 
 #: Fewer than so many, whatever the page; an order's page asks for its money, too.
 MOST = 16
@@ -32,7 +31,7 @@ class CountingClient(Client):
 
 
 @pytest.mark.volume
-def test_every_page_is_made_with_few_queries(wire: Wire) -> None:
+def test_every_page_is_made_with_few_queries(wire):
     user = root()
     fill(wire, user)
     client = CountingClient()

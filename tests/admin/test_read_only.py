@@ -4,7 +4,7 @@ import pytest
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
-from django.test import Client, RequestFactory
+from django.test import Client
 
 from orders.models import Order
 from tests.admin.conftest import alert_about, every_row, order_in_error
@@ -16,14 +16,14 @@ MODELS = (Order, Process, Alert, Flow, Lease)
 
 
 @pytest.fixture
-def root(db: None) -> Client:
+def root(db) -> Client:
     client = Client()
     client.force_login(get_user_model().objects.create_superuser("root"))
     return client
 
 
 @pytest.fixture
-def rows(db: None) -> dict[type, object]:
+def rows(db) -> dict[type, object]:
     order = order_in_error()
     alert = alert_about(order)
     beat_schedule.ensure_flow()
@@ -38,7 +38,7 @@ def rows(db: None) -> dict[type, object]:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_no_row_is_added_changed_or_deleted(root: Client, rows: dict, model: type) -> None:
+def test_no_row_is_added_changed_or_deleted(root, rows, model):
     base = f"/admin/{model._meta.app_label}/{model._meta.model_name}"
     pk = rows[model]
     before = every_row()
@@ -56,26 +56,26 @@ def test_no_row_is_added_changed_or_deleted(root: Client, rows: dict, model: typ
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_the_admin_itself_refuses_to_write(rf: RequestFactory, model: type) -> None:
+def test_the_admin_itself_refuses_to_write(rf, model):
     registered = admin.site._registry[model]
     for write in (registered.save_model, registered.delete_model, registered.delete_queryset):
         with pytest.raises(PermissionDenied):
             write(rf.get("/"), None)
 
 
-def test_steps_and_journal_have_no_admin_of_their_own() -> None:
+def test_steps_and_journal_have_no_admin_of_their_own():
     assert not admin.site.is_registered(Step)
     assert not admin.site.is_registered(Journal)
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_viewer_sees_every_list_and_page(viewer: Client, rows: dict, model: type) -> None:
+def test_a_viewer_sees_every_list_and_page(viewer, rows, model):
     base = f"/admin/{model._meta.app_label}/{model._meta.model_name}"
     assert viewer.get(f"{base}/").status_code == 200
     assert viewer.get(f"{base}/{rows[model]}/change/").status_code == 200
 
 
-def test_staff_without_permissions_see_nothing(rows: dict) -> None:
+def test_staff_without_permissions_see_nothing(rows):
     client = Client()
     client.force_login(get_user_model().objects.create_user("new", is_staff=True))
     number, process = rows[Order], rows[Process]
@@ -93,5 +93,5 @@ def test_staff_without_permissions_see_nothing(rows: dict) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "orders/order/", "orders/order/needs/", "workers/alert/"])
-def test_strangers_are_sent_to_sign_in(client: Client, db: None, path: str) -> None:
+def test_strangers_are_sent_to_sign_in(client, db, path):
     assert client.get(f"/admin/{path}").status_code == 302

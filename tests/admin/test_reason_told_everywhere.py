@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django.utils.html import escape
@@ -27,7 +26,6 @@ from workers.runtime.timestamps import moment
 from workers.store import alerts, leases
 from workers.store.flow import holds
 from workers.supervisor import beat_schedule
-from workers.testing import Wire
 
 NOW = timezone.now().replace(microsecond=0)
 
@@ -95,9 +93,7 @@ CASES: list[tuple[Callable[[], None], str | Callable[[datetime], str]]] = [
     CASES,
     ids=[f"{place}-{happen.__name__}" for place, (happen, _) in enumerate(CASES)],
 )
-def test_every_place_says_the_same(
-    operator: Client, happen: Callable[[], None], text: str | Callable[[datetime], str]
-) -> None:
+def test_every_place_says_the_same(operator, happen, text):
     text = text if isinstance(text, str) else text(timezone.now())
     order = waiting()
     happen()
@@ -117,14 +113,14 @@ def test_every_place_says_the_same(
     assert text in reading.detail(order).headline
 
 
-def test_a_step_waits_for_what_has_not_ended(wire: Wire) -> None:
+def test_a_step_waits_for_what_has_not_ended(wire):
     toy.script["toy.beta"] = toys.raises(Transient("busy", "answered 500"))
     process = toys.begun(wire, "toy_diamond")
     said = {one.name: one.explanation for one in progress.snapshot(process.pk).steps}
     assert said["bottom"] == "waits for left"
 
 
-def test_a_submitter_is_not_told_who_holds_or_paused_something() -> None:
+def test_a_submitter_is_not_told_who_holds_or_paused_something():
     order = waiting()
     held()
     inside = progress.snapshot(order.process_id).headline
@@ -139,7 +135,7 @@ def test_a_submitter_is_not_told_who_holds_or_paused_something() -> None:
     assert "stocktaking" not in shown.model_dump_json()
 
 
-def test_an_outage_is_said_of_every_order_in_one_statement(operator: Client) -> None:
+def test_an_outage_is_said_of_every_order_in_one_statement(operator):
     """Payment is down, 25 orders wait: each says so, and the page costs what one row costs."""
     one = waiting()
     away()
@@ -158,7 +154,7 @@ def test_an_outage_is_said_of_every_order_in_one_statement(operator: Client) -> 
     assert len(alone) == 3
 
 
-def test_what_is_over_is_no_reason() -> None:
+def test_what_is_over_is_no_reason():
     away()
     held()
     set_flow(opened_at=None, open_until=None)
@@ -171,7 +167,7 @@ def test_what_is_over_is_no_reason() -> None:
     )
 
 
-def test_of_processes_that_are_not_paused_no_journal_is_read() -> None:
+def test_of_processes_that_are_not_paused_no_journal_is_read():
     process = Process.objects.get(pk=waiting().process_id)
     with CaptureQueriesContext(connection) as queries:
         wait_facts.read([process])

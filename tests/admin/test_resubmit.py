@@ -18,9 +18,7 @@ def form(order: Order, **changes: object) -> dict[str, object]:
     return {"reason": "The bank is back.", "sequence": order.process.sequence, **changes}
 
 
-def test_it_gives_the_attempts_back_and_says_who_and_why(
-    operator: Client, nudges: list[str]
-) -> None:
+def test_it_gives_the_attempts_back_and_says_who_and_why(operator, nudges):
     order, other = order_in_error(), order_in_error()
     before = every_row()
 
@@ -56,9 +54,7 @@ def test_it_gives_the_attempts_back_and_says_who_and_why(
         ({"sequence": "99"}, 409),
     ],
 )
-def test_it_is_refused_and_nothing_changes(
-    operator: Client, nudges: list[str], changes: dict[str, str], status: int
-) -> None:
+def test_it_is_refused_and_nothing_changes(operator, nudges, changes, status):
     order = order_in_error()
     before = every_row()
 
@@ -69,7 +65,7 @@ def test_it_is_refused_and_nothing_changes(
     assert nudges == []
 
 
-def test_a_process_that_moved_meanwhile_is_left_alone(operator: Client) -> None:
+def test_a_process_that_moved_meanwhile_is_left_alone(operator):
     order = order_in_error()
     seen = form(order)
     operations.resubmit(order.process_id, actor="operator:other", reason="me first")
@@ -85,7 +81,7 @@ def test_a_process_that_moved_meanwhile_is_left_alone(operator: Client) -> None:
     assert every_row() == before
 
 
-def test_after_a_refusal_the_page_shows_what_is_now(operator: Client) -> None:
+def test_after_a_refusal_the_page_shows_what_is_now(operator):
     order = order_in_error()
     Process.objects.filter(pk=order.process_id).update(sequence=7)
 
@@ -95,7 +91,7 @@ def test_after_a_refusal_the_page_shows_what_is_now(operator: Client) -> None:
     assert "The bank is back." in html
 
 
-def test_a_double_click_leaves_one_entry(operator: Client) -> None:
+def test_a_double_click_leaves_one_entry(operator):
     order = order_in_error()
     seen = form(order)
 
@@ -105,7 +101,7 @@ def test_a_double_click_leaves_one_entry(operator: Client) -> None:
     assert Journal.objects.filter(event="resubmitted", step=None).count() == 1
 
 
-def test_looking_changes_nothing(operator: Client) -> None:
+def test_looking_changes_nothing(operator):
     order = order_in_error()
     before = every_row()
     html = operator.get(url(order)).content.decode()
@@ -115,14 +111,14 @@ def test_looking_changes_nothing(operator: Client) -> None:
     assert every_row() == before
 
 
-def test_an_order_that_goes_well_has_no_button_and_no_form(operator: Client) -> None:
+def test_an_order_that_goes_well_has_no_button_and_no_form(operator):
     order = order_with(charge_payment="started")
     page = operator.get(f"/admin/orders/order/{order.number}/change/").content.decode()
     assert "/resubmit/" not in page
     assert "<textarea" not in operator.get(url(order)).content.decode()
 
 
-def test_without_the_permission_it_is_forbidden(viewer: Client) -> None:
+def test_without_the_permission_it_is_forbidden(viewer):
     order = order_in_error()
     before = every_row()
     page = viewer.get(f"/admin/orders/order/{order.number}/change/").content.decode()
@@ -134,7 +130,7 @@ def test_without_the_permission_it_is_forbidden(viewer: Client) -> None:
     assert every_row() == before
 
 
-def test_strangers_and_forged_forms_are_kept_out(operator: Client, client: Client) -> None:
+def test_strangers_and_forged_forms_are_kept_out(operator, client):
     order = order_in_error()
     before = every_row()
     assert client.post(url(order), form(order)).status_code == 302

@@ -24,7 +24,7 @@ def seen_in(html: str) -> str:
     return found[1]
 
 
-def test_the_preview_counts_and_says_who_is_left_out(operator: Client) -> None:
+def test_the_preview_counts_and_says_who_is_left_out(operator):
     failed = [order_in_error(), order_in_error()]
     fine = order_with(charge_payment="started")
     done = order_with("processed")
@@ -44,7 +44,7 @@ def test_the_preview_counts_and_says_who_is_left_out(operator: Client) -> None:
     assert every_row() == before
 
 
-def test_it_says_how_many_landed_and_how_many_did_not(operator: Client, nudges: list[str]) -> None:
+def test_it_says_how_many_landed_and_how_many_did_not(operator, nudges):
     orders = [order_in_error() for _ in range(3)]
     late = order_in_error()
     seen = seen_in(select(operator, *orders).content.decode())
@@ -65,7 +65,7 @@ def test_it_says_how_many_landed_and_how_many_did_not(operator: Client, nudges: 
     assert landed.count() == 2
 
 
-def test_the_job_leads_back_to_the_list_as_it_was_filtered(operator: Client) -> None:
+def test_the_job_leads_back_to_the_list_as_it_was_filtered(operator):
     order = order_in_error()
     data = {"action": "resubmit_selected", "_selected_action": [order.number]}
     html = operator.post(f"{LIST}?needs=error&q=Ada", data).content.decode()
@@ -78,14 +78,14 @@ def test_the_job_leads_back_to_the_list_as_it_was_filtered(operator: Client) -> 
     assert "q=Ada" not in page
 
 
-def test_all_that_match_can_be_selected(operator: Client) -> None:
+def test_all_that_match_can_be_selected(operator):
     for _ in range(3):
         order_in_error()
     html = select(operator, Order.objects.first(), select_across="1").content.decode()
     assert "3 of 3 selected change" in html
 
 
-def test_the_number_in_one_go_is_limited(operator: Client, settings) -> None:
+def test_the_number_in_one_go_is_limited(operator, settings):
     settings.SAS_JOB_LIMIT = 2
     orders = [order_in_error() for _ in range(3)]
     html = select(operator, *orders).content.decode()
@@ -97,13 +97,13 @@ def test_the_number_in_one_go_is_limited(operator: Client, settings) -> None:
     assert "A job has 2 processes at most." in response.content.decode()
 
 
-def test_a_selection_without_an_error_is_answered_at_once(operator: Client) -> None:
+def test_a_selection_without_an_error_is_answered_at_once(operator):
     response = select(operator, order_with("processed"))
     assert response.status_code == 302
     assert "nothing of what was selected would change" in operator.get(LIST).content.decode()
 
 
-def test_a_missing_reason_or_a_forged_set_changes_nothing(operator: Client) -> None:
+def test_a_missing_reason_or_a_forged_set_changes_nothing(operator):
     order = order_in_error()
     seen = f"{order.process_id}:{order.process.sequence}"
     before = every_row()
@@ -122,7 +122,7 @@ def test_a_missing_reason_or_a_forged_set_changes_nothing(operator: Client) -> N
     assert every_row() == before
 
 
-def test_a_page_sent_again_keeps_its_frozen_set(operator: Client) -> None:
+def test_a_page_sent_again_keeps_its_frozen_set(operator):
     order, other = order_in_error(), order_in_error()
     seen = f"{order.process_id}:{order.process.sequence}"
     html = operator.post(CONFIRM, {"seen": seen, "reason": ""}).content.decode()
@@ -131,7 +131,7 @@ def test_a_page_sent_again_keeps_its_frozen_set(operator: Client) -> None:
     assert "This field is required." in html
 
 
-def test_without_the_permission_there_is_no_action(viewer: Client) -> None:
+def test_without_the_permission_there_is_no_action(viewer):
     order = order_in_error()
     before = every_row()
     assert "resubmit_selected" not in viewer.get(LIST).content.decode()

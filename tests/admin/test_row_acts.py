@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
-from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from workers.desk.admin.actions.row_act import RowAct
@@ -32,28 +31,24 @@ def url_of(name: str, takes: list[str]) -> str:
     return reverse(name, kwargs={part: ADDRESS[part] for part in takes})
 
 
-def test_discovery_finds_known_cases() -> None:
+def test_discovery_finds_known_cases():
     assert len(ACTS) >= 20
     assert {"admin:workers_incident_take", "admin:workers_hold_lift"} <= {name for name, *_ in ACTS}
 
 
 @pytest.mark.parametrize(("name", "takes", "act"), ACTS, ids=[name for name, *_ in ACTS])
 class TestEachAct:
-    def test_its_permission_can_be_given(self, name: str, takes: list[str], act: RowAct) -> None:
+    def test_its_permission_can_be_given(self, name, takes, act):
         app, _dot, codename = act.permission.partition(".")
         assert Permission.objects.filter(content_type__app_label=app, codename=codename).exists()
 
-    def test_who_has_no_permission_does_nothing(
-        self, client: Client, name: str, takes: list[str], act: RowAct
-    ) -> None:
+    def test_who_has_no_permission_does_nothing(self, client, name, takes, act):
         client.force_login(User.objects.create_user("ann", is_staff=True))
         # Not even whether there is such a row; a job may be the user's own.
         status = 404 if act.model is BulkJob else 403
         assert client.post(url_of(name, takes)).status_code == status
 
-    def test_a_button_is_never_a_link(
-        self, client: Client, name: str, takes: list[str], act: RowAct
-    ) -> None:
+    def test_a_button_is_never_a_link(self, client, name, takes, act):
         client.force_login(User.objects.create_superuser("root"))
         status = client.get(url_of(name, takes)).status_code
         assert (status == 405) == (not act.has_page)

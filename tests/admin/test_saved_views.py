@@ -59,7 +59,7 @@ def counts(client: Client, label: str = "orders.order") -> str:
 
 
 @pytest.mark.parametrize("label", LISTS)
-def test_a_list_is_saved_as_it_is_narrowed(viewer: Client, label: str) -> None:
+def test_a_list_is_saved_as_it_is_narrowed(viewer, label):
     url, query = LISTS[label]
     page = viewer.get(f"{url}?{query}&p=1").content.decode()
     assert f'action="{SAVED}save/"' in page
@@ -72,7 +72,7 @@ def test_a_list_is_saved_as_it_is_narrowed(viewer: Client, label: str) -> None:
     assert address in counts(viewer, label)
 
 
-def test_the_view_that_is_shown_is_marked(viewer: Client) -> None:
+def test_the_view_that_is_shown_is_marked(viewer):
     view = view_of(viewer, query="state=error&paused=yes")
     other = view_of(viewer, "Other", "state=processed")
     shown = "paused=yes&state=error"
@@ -85,7 +85,7 @@ def test_the_view_that_is_shown_is_marked(viewer: Client) -> None:
     assert 'aria-current="true"' not in counts(viewer)
 
 
-def test_a_name_that_is_used_again_gets_the_new_filters(viewer: Client) -> None:
+def test_a_name_that_is_used_again_gets_the_new_filters(viewer):
     save(viewer, "Mine", "state=error")
     save(viewer, "Mine", "state=processed", is_shared="on")
     view = SavedView.objects.get()
@@ -109,18 +109,18 @@ def test_a_name_that_is_used_again_gets_the_new_filters(viewer: Client) -> None:
         ("fault=" + "x" * 1000, "characters at most, got 1006"),
     ],
 )
-def test_what_the_list_does_not_know_is_refused(viewer: Client, query: str, why: str) -> None:
+def test_what_the_list_does_not_know_is_refused(viewer, query, why):
     assert why in save(viewer, "Mine", query)
     assert not SavedView.objects.exists()
 
 
 @pytest.mark.parametrize("name", ["", "x" * 81, "Orders of ada@example.org", "a\x00b"])
-def test_a_name_that_cannot_be_kept_is_refused(viewer: Client, name: str) -> None:
+def test_a_name_that_cannot_be_kept_is_refused(viewer, name):
     save(viewer, name)
     assert not SavedView.objects.exists()
 
 
-def test_only_who_may_see_a_list_saves_a_view_of_it(db: None) -> None:
+def test_only_who_may_see_a_list_saves_a_view_of_it(db):
     nobody = Client()
     nobody.force_login(get_user_model().objects.create_user("nobody", is_staff=True))
     form = {"list": "orders.order", "query": "state=error", "name": "Mine"}
@@ -130,13 +130,13 @@ def test_only_who_may_see_a_list_saves_a_view_of_it(db: None) -> None:
     assert not SavedView.objects.exists()
 
 
-def test_a_list_that_has_no_views_is_not_found(viewer: Client) -> None:
+def test_a_list_that_has_no_views_is_not_found(viewer):
     form = {"list": "workers.alert", "query": "is=open", "name": "Mine"}
     assert viewer.post(f"{SAVED}save/", form).status_code == 404
     assert viewer.get(f"{SAVED}save/").status_code == 405
 
 
-def test_a_search_is_told_that_it_is_not_kept(viewer: Client) -> None:
+def test_a_search_is_told_that_it_is_not_kept(viewer):
     page = viewer.get(ORDERS, {"q": "Ada", "state": "error"}).content.decode()
     assert "A view keeps filters, not a search" in page
     assert f'action="{SAVED}save/"' not in page
@@ -146,7 +146,7 @@ def test_a_search_is_told_that_it_is_not_kept(viewer: Client) -> None:
 # ---------------------------------------------------------------- whose they are
 
 
-def test_a_view_is_its_owner_s_until_it_is_shared(viewer: Client) -> None:
+def test_a_view_is_its_owner_s_until_it_is_shared(viewer):
     other = staff("other")
     view = view_of(viewer, "Private one")
     for url in (SAVED, f"{SAVED}links/?list=orders.order"):
@@ -159,7 +159,7 @@ def test_a_view_is_its_owner_s_until_it_is_shared(viewer: Client) -> None:
         assert "viewer" in page
 
 
-def test_shared_view_is_hidden_from_user_who_may_not_see_its_list(viewer: Client) -> None:
+def test_shared_view_is_hidden_from_user_who_may_not_see_its_list(viewer):
     view_of(viewer, "Shared one", is_shared=True)
     client = Client()
     user = get_user_model().objects.create_user("flows", is_staff=True)
@@ -179,12 +179,8 @@ def test_shared_view_is_hidden_from_user_who_may_not_see_its_list(viewer: Client
     ],
 )
 def test_views_of_others_are_changed_by_who_has_the_right(
-    viewer: Client,
-    permissions: tuple[str, ...],
-    is_shared: bool,
-    may_change: bool,
-    may_delete: bool,
-) -> None:
+    viewer, permissions, is_shared, may_change, may_delete
+):
     other = staff("other", *permissions)
     view = view_of(viewer, is_shared=is_shared)
     other.post(f"{SAVED}{view.pk}/change/", {"name": "Taken over", "is_shared": "on"})
@@ -194,7 +190,7 @@ def test_views_of_others_are_changed_by_who_has_the_right(
     assert SavedView.objects.exists() is not may_delete
 
 
-def test_owners_rename_share_and_delete_their_own(viewer: Client) -> None:
+def test_owners_rename_share_and_delete_their_own(viewer):
     view = view_of(viewer)
     answer = viewer.post(f"{SAVED}{view.pk}/change/", {"name": "Renamed", "is_shared": "on"})
     assert answer.status_code == 302
@@ -204,7 +200,7 @@ def test_owners_rename_share_and_delete_their_own(viewer: Client) -> None:
     assert not SavedView.objects.exists()
 
 
-def test_a_view_is_not_renamed_to_another_or_to_a_mail_address(viewer: Client) -> None:
+def test_a_view_is_not_renamed_to_another_or_to_a_mail_address(viewer):
     view_of(viewer, "First")
     view = view_of(viewer, "Second")
     for name, why in (("First", "Another view of this list"), ("a@example.org", "no mail address")):
@@ -215,8 +211,8 @@ def test_a_view_is_not_renamed_to_another_or_to_a_mail_address(viewer: Client) -
 
 
 def test_a_name_that_was_taken_after_the_form_had_looked_for_it_is_an_error_of_the_form(
-    viewer: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    viewer, monkeypatch
+):
     view_of(viewer, "First")
     view = view_of(viewer, "Second")
     real, looks = ViewForm.clean_name, []
@@ -233,7 +229,7 @@ def test_a_name_that_was_taken_after_the_form_had_looked_for_it_is_an_error_of_t
     assert view.name == "Second"
 
 
-def test_of_two_who_rename_at_once_the_second_is_refused(viewer: Client) -> None:
+def test_of_two_who_rename_at_once_the_second_is_refused(viewer):
     view_of(viewer, "First")
     view = view_of(viewer, "Second")
     with pytest.raises(StateError, match="must have a name of its own in its list, got 'First'"):
@@ -242,7 +238,7 @@ def test_of_two_who_rename_at_once_the_second_is_refused(viewer: Client) -> None
     assert (view.name, view.is_shared) == ("Second", False)
 
 
-def test_the_store_takes_no_text_that_no_database_holds(viewer: Client) -> None:
+def test_the_store_takes_no_text_that_no_database_holds(viewer):
     view = view_of(viewer)
     for name in ("a\x00b", "\ud800", "x" * 81):
         with pytest.raises(BadText):
@@ -253,7 +249,7 @@ def test_the_store_takes_no_text_that_no_database_holds(viewer: Client) -> None:
         view_of(viewer, query="state=\x00")
 
 
-def test_what_is_gone_is_neither_changed_nor_deleted(db: None) -> None:
+def test_what_is_gone_is_neither_changed_nor_deleted(db):
     assert not saved_views.change(1, "Gone", is_shared=False)
     assert not saved_views.delete(1)
 
@@ -261,7 +257,7 @@ def test_what_is_gone_is_neither_changed_nor_deleted(db: None) -> None:
 # ---------------------------------------------------------------- counts
 
 
-def test_views_are_counted_where_the_list_asks_for_it(viewer: Client) -> None:
+def test_views_are_counted_where_the_list_asks_for_it(viewer):
     order_in_error()
     order_in_error()
     order_with()
@@ -277,7 +273,7 @@ def test_views_are_counted_where_the_list_asks_for_it(viewer: Client) -> None:
     assert ">Orders: 2</a>" in viewer.get(SAVED).content.decode()
 
 
-def test_counts_stop_at_a_bound(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_stop_at_a_bound(viewer, monkeypatch):
     monkeypatch.setattr(view_lists, "COUNTED", 1)
     monkeypatch.setattr("workers.desk.admin.paging.COUNTED", 1)
     for _ in range(3):
@@ -286,7 +282,7 @@ def test_counts_stop_at_a_bound(viewer: Client, monkeypatch: pytest.MonkeyPatch)
     assert "Errors <strong>1+</strong>" in counts(viewer)
 
 
-def test_mine_are_those_of_who_looks(viewer: Client) -> None:
+def test_mine_are_those_of_who_looks(viewer):
     view_of(viewer, "Mine", "owner=me", of_list="workers.incident", is_shared=True)
     assert "Mine <strong>0</strong>" in counts(staff("other"), "workers.incident")
 
@@ -302,9 +298,7 @@ def test_mine_are_those_of_who_looks(viewer: Client) -> None:
         ("orders.gone", "state=error", "Its list is gone."),
     ],
 )
-def test_a_view_whose_list_or_filters_are_gone_says_so(
-    viewer: Client, label: str, query: str, why: str
-) -> None:
+def test_a_view_whose_list_or_filters_are_gone_says_so(viewer, label, query, why):
     view = view_of(viewer, "Old", query, of_list=label)
     view_of(viewer, "Good")
     assert why in viewer.get(SAVED).content.decode()
@@ -315,21 +309,21 @@ def test_a_view_whose_list_or_filters_are_gone_says_so(
         assert "Good <strong>0</strong>" in fragment
 
 
-def test_a_list_that_its_owner_may_not_see_any_more_says_so(viewer: Client) -> None:
+def test_a_list_that_its_owner_may_not_see_any_more_says_so(viewer):
     view_of(viewer, "Old")
     user = get_user_model().objects.get(pk=user_of(viewer))
     user.user_permissions.remove(*user.user_permissions.filter(codename="view_order"))
     assert "You may not see its list." in viewer.get(SAVED).content.decode()
 
 
-def test_views_by_one_cause_are_not_counted_here(viewer: Client) -> None:
+def test_views_by_one_cause_are_not_counted_here(viewer):
     view_of(viewer, "Cause", "cause=0123456789abcdef")
     fragment = counts(viewer)
     assert "Cause" in fragment
     assert "<strong>" not in fragment
 
 
-def test_a_view_that_its_list_cannot_show_leads_to_its_own_page(viewer: Client) -> None:
+def test_a_view_that_its_list_cannot_show_leads_to_its_own_page(viewer):
     view = view_of(viewer, "Old", "gone=1")
     assert f'href="{SAVED}{view.pk}/change/">Old' in counts(viewer)
 
@@ -345,7 +339,7 @@ def queries(client: Client, url: str) -> int:
 
 
 @pytest.mark.parametrize("label", LISTS)
-def test_saved_views_add_no_query_to_list_and_links_take_few(viewer: Client, label: str) -> None:
+def test_saved_views_add_no_query_to_list_and_links_take_few(viewer, label):
     url, query = LISTS[label]
     without = queries(viewer, url)
     filters = ["state=error", "needs=someone", "paused=yes", "step=charge_payment", "cause=gone"]
@@ -360,5 +354,5 @@ def test_saved_views_add_no_query_to_list_and_links_take_few(viewer: Client, lab
     assert "View 12" not in fragment
 
 
-def test_its_list_asks_htmx_for_no_style_that_the_policy_forbids(operator: Client) -> None:
+def test_its_list_asks_htmx_for_no_style_that_the_policy_forbids(operator):
     assert 'name="htmx-config"' in operator.get(SAVED).content.decode()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import expect
 
 from tests import axe
 from tests.admin.conftest import order_in_error, order_with
@@ -19,7 +19,7 @@ ORDERS = "/admin/orders/order/"
 
 
 @pytest.fixture
-def views(admin_client: Client) -> Iterator[None]:
+def views(admin_client) -> Iterator[None]:
     order_in_error()
     order_with()
     ann = get_user_model().objects.create_user("ann")
@@ -36,9 +36,7 @@ def views(admin_client: Client) -> Iterator[None]:
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("width", WIDTHS)
-def test_axe_finds_nothing(
-    browser: Browser, live_server, admin_client: Client, views: None, theme: str, width: int
-) -> None:
+def test_axe_finds_nothing(browser, live_server, admin_client, views, theme, width):
     page = open_page(browser, live_server.url, admin_client, theme, width)
     page.goto(f"{ORDERS}?state=error")
     expect(page.get_by_role("link", name="Errors 1")).to_have_attribute("aria-current", "true")
@@ -54,11 +52,11 @@ def test_axe_finds_nothing(
 
 
 @pytest.fixture
-def visitor(admin_client: Client) -> Client:
+def visitor(admin_client) -> Client:
     return admin_client
 
 
-def test_a_view_is_saved_and_leads_to_its_list(page: Page, live_server) -> None:
+def test_a_view_is_saved_and_leads_to_its_list(page, live_server):
     order_in_error()
     page.goto(f"{ORDERS}?state=error")
     page.get_by_text("Save this view").click()

@@ -32,7 +32,7 @@ def paused(**columns: Any) -> Process:
     return process
 
 
-def test_a_paused_order_is_marked_and_found(operator: Client) -> None:
+def test_a_paused_order_is_marked_and_found(operator):
     going = order_with(reserve_stock="pending")
     assert "paused</span>" not in operator.get(ORDERS).content.decode()
     process = paused()
@@ -50,9 +50,7 @@ def test_a_paused_order_is_marked_and_found(operator: Client) -> None:
     assert marked == {going.process_id: False, process.pk: True, over.pk: False}
 
 
-def test_the_index_tells_of_paused_orders_and_of_services_that_are_not_called(
-    operator: Client,
-) -> None:
+def test_the_index_tells_of_paused_orders_and_of_services_that_are_not_called(operator):
     beat_schedule.ensure_flow()
     html = operator.get("/admin/").content.decode()
     assert "no breaker is open" in html
@@ -75,7 +73,7 @@ def test_the_index_tells_of_paused_orders_and_of_services_that_are_not_called(
     assert "breaker forced open" in operator.get(f"{ORDERS}needs/").content.decode()
 
 
-def test_parked_steps_are_counted_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parked_steps_are_counted_up_to_a_bound(monkeypatch):
     beat_schedule.ensure_flow()
     Flow.objects.filter(agent="payment.charge").update(forced="open")
     for _ in range(3):
@@ -85,7 +83,7 @@ def test_parked_steps_are_counted_up_to_a_bound(monkeypatch: pytest.MonkeyPatch)
     assert standstill.outages(Pile(1)).shown == "2+"
 
 
-def test_who_may_not_see_the_flow_sees_no_outages() -> None:
+def test_who_may_not_see_the_flow_sees_no_outages():
     somebody = staff("somebody")
     assert "no breaker is open" in somebody.get("/admin/").content.decode()
     user = somebody.get("/admin/").wsgi_request.user
@@ -94,7 +92,7 @@ def test_who_may_not_see_the_flow_sees_no_outages() -> None:
     assert "no breaker is open" not in html
 
 
-def test_each_number_of_the_flow_leads_to_the_processes_behind_it(operator: Client) -> None:
+def test_each_number_of_the_flow_leads_to_the_processes_behind_it(operator):
     beat_schedule.ensure_flow()
     behind = {
         "processing": order_with(charge_payment="started").process_id,
@@ -116,7 +114,7 @@ def test_each_number_of_the_flow_leads_to_the_processes_behind_it(operator: Clie
     assert "in flight </span>" in html, "on a phone the heads of the table are not seen"
 
 
-def test_the_flow_counts_no_step_that_an_order_was_undone_for(operator: Client) -> None:
+def test_the_flow_counts_no_step_that_an_order_was_undone_for(operator):
     beat_schedule.ensure_flow()
     undone = order_in_error()
     Process.objects.filter(pk=undone.process_id).update(
@@ -129,7 +127,7 @@ def test_the_flow_counts_no_step_that_an_order_was_undone_for(operator: Client) 
     assert '>1<span class="visually-hidden"> in error, payment.charge</span>' in html
 
 
-def test_who_may_not_see_processes_gets_no_links_to_them() -> None:
+def test_who_may_not_see_processes_gets_no_links_to_them():
     beat_schedule.ensure_flow()
     order_with(charge_payment="pending")
     somebody = staff("somebody")
@@ -138,7 +136,7 @@ def test_who_may_not_see_processes_gets_no_links_to_them() -> None:
     assert "?at=" not in somebody.get(FLOW).content.decode()
 
 
-def test_only_late_duty_is_marked_overdue(operator: Client) -> None:
+def test_only_late_duty_is_marked_overdue(operator):
     now = timezone.now()
     Lease.objects.create(name=leases.SWEEP, performed_at=now, expires_at=now - timedelta(hours=1))
     Lease.objects.create(name=leases.POLL, performed_at=now)
@@ -151,14 +149,14 @@ def test_only_late_duty_is_marked_overdue(operator: Client) -> None:
     assert operator.get(LEASES).content.decode().count("overdue") == 1
 
 
-def test_a_deadline_that_has_passed_is_red(operator: Client) -> None:
+def test_a_deadline_that_has_passed_is_red(operator):
     began = timezone.now() - timedelta(minutes=5)
     order_with(charge_payment={"started": True, "started_at": began})
     html = operator.get(ORDERS).content.decode()
     assert 'class="sas-countdown sas-over" data-alarm' in html
 
 
-def test_deferred_step_shows_no_holder(operator: Client) -> None:
+def test_deferred_step_shows_no_holder(operator):
     order = order_with(charge_payment={"started": True, "deferral": {"since": "x"}})
     assert "worker@" not in operator.get(ORDERS).content.decode()
     page = operator.get(f"{ORDERS}{order.number}/change/").content.decode()
@@ -171,11 +169,11 @@ def zone_of(page: str) -> str:
 
 
 @pytest.mark.parametrize("url", ["/admin/", ORDERS, FLOW, PROCESSES])
-def test_each_page_says_which_time_zone_its_times_are_in(operator: Client, url: str) -> None:
+def test_each_page_says_which_time_zone_its_times_are_in(operator, url):
     assert zone_of(operator.get(url).content.decode()) == "UTC"
 
 
-def test_every_time_says_its_zone(operator: Client, settings: Any) -> None:
+def test_every_time_says_its_zone(operator, settings):
     order = order_with(charge_payment="started")
     page = operator.get(f"{ORDERS}{order.number}/change/").content.decode()
     assert " UTC</time>" in page
@@ -185,7 +183,7 @@ def test_every_time_says_its_zone(operator: Client, settings: Any) -> None:
     assert zone_of(page) == "Asia/Tokyo"
 
 
-def test_the_search_field_has_a_label_that_is_seen(operator: Client) -> None:
+def test_the_search_field_has_a_label_that_is_seen(operator):
     for url in (ORDERS, PROCESSES, FLOW):
         html = operator.get(url).content.decode()
         assert '<label for="searchbar">Search</label>' in html, url

@@ -32,7 +32,7 @@ def page(client: Client, found: Order) -> str:
     return client.get(f"/admin/orders/order/{found.number}/change/").content.decode()
 
 
-def test_without_a_choice_times_are_in_the_zone_of_the_installation(operator: Client) -> None:
+def test_without_a_choice_times_are_in_the_zone_of_the_installation(operator):
     html = page(operator, order())
     assert "2026-01-15 22:30:05 UTC" in html
     assert f'All times are <a class="sas-zone-link" href="{URL}">UTC</a>' in html
@@ -46,9 +46,7 @@ def test_without_a_choice_times_are_in_the_zone_of_the_installation(operator: Cl
         ("America/Sao_Paulo", "2026-01-15 19:30:05 -03"),
     ],
 )
-def test_times_are_in_the_zone_that_the_user_chose_and_named(
-    operator: Client, zone: str, told: str
-) -> None:
+def test_times_are_in_the_zone_that_the_user_chose_and_named(operator, zone, told):
     found = order()
     answer = operator.post(URL, {"time_zone": zone})
     assert answer.status_code == 302
@@ -63,7 +61,7 @@ def test_times_are_in_the_zone_that_the_user_chose_and_named(
     assert f'Times in <a href="{URL}">{told.rpartition(" ")[2]}</a>.' in live
 
 
-def test_every_instant_stands_with_its_zone(operator: Client) -> None:
+def test_every_instant_stands_with_its_zone(operator):
     """Of each element that is a time either the text or, of a span, its title names the zone."""
     operator.post(URL, {"time_zone": "Asia/Tokyo"})
     found = order()
@@ -79,27 +77,27 @@ def test_every_instant_stands_with_its_zone(operator: Client) -> None:
             assert "JST" in one.partition("</time>")[0], (url, one[:200])
 
 
-def test_another_user_keeps_their_own(operator: Client, viewer: Client) -> None:
+def test_another_user_keeps_their_own(operator, viewer):
     found = order()
     operator.post(URL, {"time_zone": "Asia/Tokyo"})
     assert "JST" in page(operator, found)
     assert "JST" not in page(viewer, found)
 
 
-def test_it_is_kept_for_the_next_login(operator: Client) -> None:
+def test_it_is_kept_for_the_next_login(operator):
     operator.post(URL, {"time_zone": "Asia/Tokyo"})
     again = Client()
     again.force_login(get_user_model().objects.get(username="operator"))
     assert "JST" in page(again, order())
 
 
-def test_no_zone_outlives_its_request(operator: Client) -> None:
+def test_no_zone_outlives_its_request(operator):
     operator.post(URL, {"time_zone": "Asia/Tokyo"})
     page(operator, order())
     assert timezone.get_current_timezone_name() == "UTC"
 
 
-def test_a_page_costs_no_query_for_it(operator: Client) -> None:
+def test_a_page_costs_no_query_for_it(operator):
     found = order()
     page(operator, found)
     with CaptureQueriesContext(connection) as queries:
@@ -108,7 +106,7 @@ def test_a_page_costs_no_query_for_it(operator: Client) -> None:
     assert len(queries) <= 14
 
 
-def test_the_choice_can_be_taken_back(operator: Client) -> None:
+def test_the_choice_can_be_taken_back(operator):
     operator.post(URL, {"time_zone": "Asia/Tokyo"})
     operator.post(URL, {"time_zone": ""})
     assert "JST" not in page(operator, order())
@@ -116,20 +114,20 @@ def test_the_choice_can_be_taken_back(operator: Client) -> None:
 
 
 @pytest.mark.parametrize("name", ["Mars/Olympus", "../../etc/passwd", "x" * 100, "utc\x00"])
-def test_what_is_no_time_zone_is_refused(operator: Client, name: str) -> None:
+def test_what_is_no_time_zone_is_refused(operator, name):
     assert operator.post(URL, {"time_zone": name}).status_code == 400
     with pytest.raises(StateError, match="must be a name such as Europe/Paris"):
         preferences.set_time_zone(get_user_model().objects.get().pk, name)
     assert not Preferences.objects.exists()
 
 
-def test_a_zone_that_this_machine_does_not_know_is_as_good_as_none(operator: Client) -> None:
+def test_a_zone_that_this_machine_does_not_know_is_as_good_as_none(operator):
     user: Any = get_user_model().objects.get(username="operator")
     Preferences.objects.create(user=user, time_zone="Gone/Away")
     assert "2026-01-15 22:30:05 UTC" in page(operator, order())
 
 
-def test_only_staff_user_may_choose_time_zone() -> None:
+def test_only_staff_user_may_choose_time_zone():
     clerk = Client()
     clerk.force_login(get_user_model().objects.create_user("clerk", is_staff=True))
     assert clerk.post(URL, {"time_zone": "Asia/Tokyo"}).status_code == 302
@@ -141,7 +139,7 @@ def test_only_staff_user_may_choose_time_zone() -> None:
     assert Preferences.objects.count() == 1
 
 
-def test_nothing_else_is_written(operator: Client) -> None:
+def test_nothing_else_is_written(operator):
     staff("other")
     before = list(Journal.objects.values())
     operator.post(URL, {"time_zone": "Asia/Tokyo"})
@@ -149,7 +147,7 @@ def test_nothing_else_is_written(operator: Client) -> None:
     assert [row.user.username for row in Preferences.objects.all()] == ["operator"]
 
 
-def test_a_user_who_has_chosen_can_be_deleted() -> None:
+def test_a_user_who_has_chosen_can_be_deleted():
     users = get_user_model().objects
     boss, gone = users.create_superuser("boss"), users.create_user("gone", is_staff=True)
     preferences.set_time_zone(gone.pk, "Europe/Paris")

@@ -2,10 +2,8 @@
 
 import ast
 from pathlib import Path
-from typing import Any
 
 import pytest
-from django.test import Client
 
 from tests.admin import toys
 from tests.admin.conftest import note, order_with
@@ -16,7 +14,6 @@ from workers.desk.admin import timeline, wording
 from workers.models import Process, Step
 from workers.protocol import callback_tokens
 from workers.store.claims import release
-from workers.testing import Wire
 
 #: (event, of a step, its words)
 EVENTS = [
@@ -47,17 +44,14 @@ EVENTS = [
 
 
 @pytest.mark.parametrize(("event", "of_step", "words"), EVENTS)
-def test_an_event_is_a_sentence(event: str, of_step: bool, words: str) -> None:
+def test_an_event_is_a_sentence(event, of_step, words):
     assert wording.event(event, of_step=of_step).startswith(words)
 
 
 @pytest.mark.parametrize(
-    "reason",
-    ["the broker did not take the request", release.REASON, "an operator set its time"],
+    "reason", ["the broker did not take the request", release.REASON, "an operator set its time"]
 )
-def test_a_claim_that_was_handed_back_says_why_and_nothing_else(
-    operator: Client, reason: str
-) -> None:
+def test_a_claim_that_was_handed_back_says_why_and_nothing_else(operator, reason):
     order = order_with()
     step = order.process.steps.get(name="charge_payment")
     note(order, "handed_back", step=step, detail={"reason": reason})
@@ -67,7 +61,7 @@ def test_a_claim_that_was_handed_back_says_why_and_nothing_else(
     assert (line.event, line.gist) == ("Released: no failure counted", reason)
 
 
-def test_what_a_person_ended_is_told_apart() -> None:
+def test_what_a_person_ended_is_told_apart():
     assert wording.event("processed", of_step=True, by_hand=True) == "Completed by hand"
     assert wording.event("skipped", of_step=True, by_hand=True) == "Skipped by hand"
     assert wording.event("skipped", of_step=True) == "Skipped"
@@ -89,9 +83,7 @@ def test_what_a_person_ended_is_told_apart() -> None:
         ("resubmitted", {"may_happen_twice": True}, "it may happen twice"),
     ],
 )
-def test_what_it_is_about_is_told(
-    operator: Client, event: str, detail: dict[str, Any], gist: str
-) -> None:
+def test_what_it_is_about_is_told(operator, event, detail, gist):
     order = order_with(charge_payment="started")
     note(order, event, detail=detail)
     html = operator.get(f"/admin/orders/order/{order.number}/change/").content.decode()
@@ -102,13 +94,13 @@ def test_what_it_is_about_is_told(
 @pytest.mark.parametrize(
     "detail", [{"changes": "x"}, {"changes": {"a": 1}}, {"timeout_seconds": [1]}, {"in_doubt": 5}]
 )
-def test_a_detail_of_another_make_breaks_nothing(operator: Client, detail: dict[str, Any]) -> None:
+def test_a_detail_of_another_make_breaks_nothing(operator, detail):
     order = order_with(charge_payment="started")
     note(order, "input_edited", detail=detail)
     assert operator.get(f"/admin/orders/order/{order.number}/change/").status_code == 200
 
 
-def test_what_a_process_waits_for_is_said(operator: Client, wire: Wire) -> None:
+def test_what_a_process_waits_for_is_said(operator, wire):
     process = toys.asked(wire)
     step = Step.objects.get(process=process, name="ask")
     callbacks.progress(callback_tokens.make(step.idempotency_key), {"percent": 40})
@@ -127,7 +119,7 @@ def test_what_a_process_waits_for_is_said(operator: Client, wire: Wire) -> None:
     assert "nothing new starts" in shown()
 
 
-def test_a_whole_process_s_deadline_is_said(operator: Client, wire: Wire) -> None:
+def test_a_whole_process_s_deadline_is_said(operator, wire):
     toy.script["toy.alpha"] = toys.raises(RuntimeError("broke"))
     for workflow, then in (("toy_dated", "or it will be undone"), ("toy_watched", "alerted")):
         process = toys.begun(wire, workflow)
@@ -136,7 +128,7 @@ def test_a_whole_process_s_deadline_is_said(operator: Client, wire: Wire) -> Non
         assert then in html
 
 
-def test_every_event_that_the_engine_writes_has_words() -> None:
+def test_every_event_that_the_engine_writes_has_words():
     known = set(wording.STEP_EVENTS) | set(wording.PROCESS_EVENTS)
     assert _written() <= known, _written() - known
 
@@ -166,7 +158,7 @@ def _event_of(call: ast.Call) -> set[str]:
     }
 
 
-def test_a_process_without_a_claim_says_what_it_is_paused_for(wire: Wire) -> None:
+def test_a_process_without_a_claim_says_what_it_is_paused_for(wire):
     process = toys.editable(wire)
     Process.objects.filter(pk=process.pk).update(paused_at=process.created_at)
     found = progress.snapshot(process.pk)

@@ -6,7 +6,6 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from django.conf import LazySettings
 from django.contrib.auth import get_user_model
 from django.test import Client
 from django.utils import timezone
@@ -16,12 +15,11 @@ from tests.admin.conftest import ACTIONS, every_row, order_in_error, staff
 from tests.admin.test_masking import private_order
 from tests.admin.test_verbs import CASES
 from tests.factories import put
-from tests.integration.test_two_persons_everywhere import WAYS, Way
+from tests.integration.test_two_persons_everywhere import WAYS
 from workers.desk.models import BulkJob
 from workers.models import Journal, Process, Step, UndoRequest
 from workers.rules.approved_acts import Act
 from workers.store.operate import undo_requests
-from workers.testing import Wire
 
 REQUESTS = "/admin/workers/undorequest"
 #: Way -> the case of its page.
@@ -41,12 +39,12 @@ UNDO = {"name": "refund_payment", "agent": "payment.refund"}
 
 
 @pytest.fixture(autouse=True)
-def limit(settings: LazySettings) -> None:
+def limit(settings) -> None:
     settings.SAS_TWO_PERSONS_ABOVE = "1000"
 
 
 @pytest.fixture
-def approver(db: None) -> Iterator[Client]:
+def approver(db) -> Iterator[Client]:
     return staff("boss", "decide_undorequest")
 
 
@@ -90,7 +88,7 @@ def decide(client: Client, row: UndoRequest, decision: str, comment: str = "") -
 
 
 @pytest.mark.parametrize("verb", ["cancel", "compensate", "begin-again/reserve_stock"])
-def test_the_page_says_so_and_asks(operator: Client, verb: str) -> None:
+def test_the_page_says_so_and_asks(operator, verb):
     order = order_worth("1000.01")
     page = text_of(operator, f"/admin/workers/process/{order.process_id}/{verb}/")
     assert "It is worth 1000.01, more than 1000.00. This requests it" in page
@@ -106,7 +104,7 @@ def test_the_page_says_so_and_asks(operator: Client, verb: str) -> None:
     assert "operator:operator has asked for that already" in refused
 
 
-def test_up_to_the_sum_it_is_done_at_once(operator: Client) -> None:
+def test_up_to_the_sum_it_is_done_at_once(operator):
     order = order_worth("1000.00")
     page = text_of(operator, f"/admin/workers/process/{order.process_id}/cancel/")
     assert "second person" not in page
@@ -115,9 +113,7 @@ def test_up_to_the_sum_it_is_done_at_once(operator: Client) -> None:
     assert not UndoRequest.objects.exists()
 
 
-def test_second_operator_approves_request_and_both_are_audited(
-    operator: Client, approver: Client
-) -> None:
+def test_second_operator_approves_request_and_both_are_audited(operator, approver):
     row = asked(operator)
     page = text_of(approver, f"{REQUESTS}/{row.pk}/change/")
     assert "operator asks about" in page
@@ -137,9 +133,7 @@ def test_second_operator_approves_request_and_both_are_audited(
     assert list(people.values_list("actor", flat=True)) == ["operator:operator", "operator:boss"]
 
 
-def test_second_operator_declines_request_only_with_reason(
-    operator: Client, approver: Client
-) -> None:
+def test_second_operator_declines_request_only_with_reason(operator, approver):
     row = asked(operator)
     assert "Say why it is declined" in decide(approver, row, "decline")
     row.refresh_from_db()
@@ -148,7 +142,7 @@ def test_second_operator_declines_request_only_with_reason(
     assert Process.objects.get(pk=row.process_id).state == "error"
 
 
-def test_requester_and_user_without_permission_cannot_decide_request(operator: Client) -> None:
+def test_requester_and_user_without_permission_cannot_decide_request(operator):
     both = staff("both", "decide_undorequest", *ACTIONS)
     row = asked(both)
     page = text_of(both, f"{REQUESTS}/{row.pk}/change/")
@@ -163,7 +157,7 @@ def test_requester_and_user_without_permission_cannot_decide_request(operator: C
     assert every_row() == before
 
 
-def test_what_has_moved_or_is_old_is_over(operator: Client, approver: Client) -> None:
+def test_what_has_moved_or_is_old_is_over(operator, approver):
     moved, old = asked(operator), asked(operator)
     Process.objects.filter(pk=moved.process_id).update(sequence=99)
     UndoRequest.objects.filter(pk=old.pk).update(asked_at=timezone.now() - timedelta(hours=25))
@@ -179,7 +173,7 @@ def test_what_has_moved_or_is_old_is_over(operator: Client, approver: Client) ->
     assert f"{REQUESTS}/{moved.pk}/change/" not in waiting
 
 
-def test_the_desk_counts_those_that_wait(operator: Client, approver: Client) -> None:
+def test_the_desk_counts_those_that_wait(operator, approver):
     row, over = asked(operator), asked(operator)
     Process.objects.filter(pk=over.process_id).update(sequence=99)
     for url in ("/admin/", "/admin/orders/order/needs/"):
@@ -197,7 +191,7 @@ def test_the_desk_counts_those_that_wait(operator: Client, approver: Client) -> 
     assert link not in operator.get(f"/admin/orders/order/{order.pk}/change/").content.decode()
 
 
-def test_user_without_view_permission_is_told_of_no_approval_request(operator: Client) -> None:
+def test_user_without_view_permission_is_told_of_no_approval_request(operator):
     asked(operator)
     client = staff("clerk")
     clerk = get_user_model().objects.get(username="clerk")
@@ -207,7 +201,7 @@ def test_user_without_view_permission_is_told_of_no_approval_request(operator: C
     assert client.get(f"{REQUESTS}/").status_code == 403
 
 
-def test_a_job_leaves_them_out_and_says_why(operator: Client) -> None:
+def test_a_job_leaves_them_out_and_says_why(operator):
     rich, poor = order_worth("1000.01"), order_worth("10")
     form = {"action": "cancel_selected", "_selected_action": [rich.pk, poor.pk]}
     page = operator.post("/admin/orders/order/", form).content.decode()
@@ -219,9 +213,7 @@ def test_a_job_leaves_them_out_and_says_why(operator: Client) -> None:
 
 
 @each_way
-def test_each_page_that_moves_something_says_so_and_asks(
-    operator: Client, approver: Client, wire: Wire, way: Way, name: str
-) -> None:
+def test_each_page_that_moves_something_says_so_and_asks(operator, approver, wire, way, name):
     process = way.make(wire)
     case = CASES[name]
     assert "Its worth is unknown. This requests it" in text_of(operator, case.url(process))
@@ -242,7 +234,7 @@ def test_each_page_that_moves_something_says_so_and_asks(
     assert Journal.objects.filter(event=way.event, actor="operator:boss").exists()
 
 
-def test_what_is_asked_for_is_masked_until_the_approver_asks_to_see_it(approver: Client) -> None:
+def test_what_is_asked_for_is_masked_until_the_approver_asks_to_see_it(approver):
     order = private_order()
     changes = {"customer.address": "9 Secret Row"}
     number = undo_requests.ask(

@@ -13,7 +13,6 @@ from tests.admin.test_verbs import CASES, PROCESS
 from tests.factories import put
 from tests.toyflow import agents as toy
 from workers.models import Process, Step
-from workers.testing import Wire
 
 
 def shown(client: Client, process: Process, address: str) -> str:
@@ -22,9 +21,7 @@ def shown(client: Client, process: Process, address: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
 
-def test_cancelling_shows_its_undo_in_order_and_does_just_that(
-    operator: Client, wire: Wire
-) -> None:
+def test_cancelling_shows_its_undo_in_order_and_does_just_that(operator, wire):
     process = toys.asked(wire)
 
     text = shown(operator, process, "cancel/")
@@ -38,7 +35,7 @@ def test_cancelling_shows_its_undo_in_order_and_does_just_that(
     assert [name for name, _ in toy.undone] == ["unask", "undo_first"]
 
 
-def test_undoing_ends_as_compensated(operator: Client, wire: Wire) -> None:
+def test_undoing_ends_as_compensated(operator, wire):
     process = toys.asked(wire)
     operator.post(f"{PROCESS}/{process.pk}/compensate/", CASES["compensate"].filled(process))
     wire.run_until_idle()
@@ -46,7 +43,7 @@ def test_undoing_ends_as_compensated(operator: Client, wire: Wire) -> None:
     assert process.state == "compensated"
 
 
-def test_what_nothing_undoes_is_told(operator: Client, wire: Wire) -> None:
+def test_what_nothing_undoes_is_told(operator, wire):
     toy.script["toy.beta"] = toys.raises(RuntimeError("broke"))
     process = toys.begun(wire, "toy_line")
     text = shown(operator, process, "cancel/")
@@ -54,7 +51,7 @@ def test_what_nothing_undoes_is_told(operator: Client, wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("address", ["cancel/", "begin-again/charge_payment/"])
-def test_undo_that_would_find_no_key_is_shown_as_a_persons(operator: Client, address: str) -> None:
+def test_undo_that_would_find_no_key_is_shown_as_a_persons(operator, address):
     undo = {"name": "refund_payment", "agent": "payment.refund"}
     order = order_with(charge_payment={"state": "error", "undo": undo})
     Process.objects.filter(pk=order.process_id).update(state="error")
@@ -72,7 +69,7 @@ def test_undo_that_would_find_no_key_is_shown_as_a_persons(operator: Client, add
     assert "its service has forgotten the key: check there first charge_payment" in text
 
 
-def test_what_is_at_work_runs_to_its_end_first(operator: Client) -> None:
+def test_what_is_at_work_runs_to_its_end_first(operator):
     undo = {"name": "refund_payment", "agent": "payment.refund"}
     order = order_with(charge_payment={"started": True, "undo": undo})
     text = shown(operator, order.process, "cancel/")
@@ -80,12 +77,12 @@ def test_what_is_at_work_runs_to_its_end_first(operator: Client) -> None:
     assert "refund_payment by payment.refund, for charge_payment" in text
 
 
-def test_a_paused_process_says_that_its_undo_waits(operator: Client, wire: Wire) -> None:
+def test_a_paused_process_says_that_its_undo_waits(operator, wire):
     process = toys.paused(wire)
     assert "nothing is undone until somebody resumes it" in shown(operator, process, "cancel/")
 
 
-def test_past_the_point_of_no_return_it_says_why_not(operator: Client, wire: Wire) -> None:
+def test_past_the_point_of_no_return_it_says_why_not(operator, wire):
     process = toys.asked(wire)
     Process.objects.filter(pk=process.pk).update(no_return=["first"])
     before = every_row()
@@ -100,7 +97,7 @@ def test_past_the_point_of_no_return_it_says_why_not(operator: Client, wire: Wir
     assert every_row() == before
 
 
-def test_beginning_again_shows_both_ways_and_goes_them(operator: Client, wire: Wire) -> None:
+def test_beginning_again_shows_both_ways_and_goes_them(operator, wire):
     process = toys.failed(wire)
     keys = dict(Step.objects.filter(process=process).values_list("name", "idempotency_key"))
 
@@ -119,6 +116,6 @@ def test_beginning_again_shows_both_ways_and_goes_them(operator: Client, wire: W
     assert {name for name in keys if keys[name] != after[name]} == {"ask", "then"}
 
 
-def test_a_step_that_has_not_begun_cannot_begin_again(operator: Client, wire: Wire) -> None:
+def test_a_step_that_has_not_begun_cannot_begin_again(operator, wire):
     process = toys.asked(wire)
     assert "has not been done" in shown(operator, process, "begin-again/then/")

@@ -79,18 +79,16 @@ CASES = {
 
 
 @pytest.fixture(params=sorted(CASES))
-def case(request: pytest.FixtureRequest) -> Case:
+def case(request) -> Case:
     return CASES[request.param]
 
 
-def test_every_verb_has_its_case() -> None:
+def test_every_verb_has_its_case():
     assert set(CASES) == set(BY_NAME)
     assert {case.permission for case in CASES.values()} <= set(VERBS)
 
 
-def test_permitted_user_acts_once_and_act_is_journalled(
-    case: Case, wire: Wire, nudges: list[str]
-) -> None:
+def test_permitted_user_acts_once_and_act_is_journalled(case, wire, nudges):
     process, client = case.begin(wire), staff("only", case.permission)
     form = case.filled(process)
 
@@ -113,9 +111,7 @@ def test_permitted_user_acts_once_and_act_is_journalled(
     assert every_row() == after
 
 
-def test_user_without_permission_sees_no_verb_link_and_changes_nothing(
-    case: Case, wire: Wire
-) -> None:
+def test_user_without_permission_sees_no_verb_link_and_changes_nothing(case, wire):
     process = case.begin(wire)
     client = staff("others", *(name for name in VERBS if name != case.permission))
     form, before = case.filled(process), every_row()
@@ -128,7 +124,7 @@ def test_user_without_permission_sees_no_verb_link_and_changes_nothing(
     assert every_row() == before
 
 
-def test_permitted_user_sees_verb_link_and_opens_form(case: Case, wire: Wire) -> None:
+def test_permitted_user_sees_verb_link_and_opens_form(case, wire):
     process, client = case.begin(wire), staff("only", case.permission)
     before = every_row()
 
@@ -143,7 +139,7 @@ def test_permitted_user_sees_verb_link_and_opens_form(case: Case, wire: Wire) ->
     assert every_row() == before
 
 
-def test_a_terminal_says_the_same_and_changes_nothing(case: Case, wire: Wire) -> None:
+def test_a_terminal_says_the_same_and_changes_nothing(case, wire):
     process, client = case.begin(wire), staff("only", case.permission)
     verb = next(verb for name, verb in BY_NAME.items() if CASES[name] is case)
     before, out = every_row(), StringIO()
@@ -158,7 +154,7 @@ def test_a_terminal_says_the_same_and_changes_nothing(case: Case, wire: Wire) ->
     assert every_row() == before
 
 
-def test_a_process_that_has_moved_is_left_alone(case: Case, wire: Wire) -> None:
+def test_a_process_that_has_moved_is_left_alone(case, wire):
     process, client = case.begin(wire), staff("only", case.permission)
     form = case.filled(process)
     Process.objects.filter(pk=process.pk).update(sequence=form["sequence"] + 1)
@@ -173,7 +169,7 @@ def test_a_process_that_has_moved_is_left_alone(case: Case, wire: Wire) -> None:
     assert every_row() == before
 
 
-def test_a_form_without_reason_or_sequence_changes_nothing(case: Case, wire: Wire) -> None:
+def test_a_form_without_reason_or_sequence_changes_nothing(case, wire):
     process, client = case.begin(wire), staff("only", case.permission)
     before = every_row()
     bad: list[dict[str, Any]] = [{"sequence": ""}, {"sequence": "-1"}, {"reason": "x" * 501}]
@@ -185,7 +181,7 @@ def test_a_form_without_reason_or_sequence_changes_nothing(case: Case, wire: Wir
     assert every_row() == before
 
 
-def test_what_the_state_forbids_is_said_and_not_done(case: Case, wire: Wire) -> None:
+def test_what_the_state_forbids_is_said_and_not_done(case, wire):
     process, client = case.begin(wire), staff("only", case.permission)
     toys.done(wire, process)
     form, before = case.filled(process), every_row()
@@ -201,7 +197,7 @@ def test_what_the_state_forbids_is_said_and_not_done(case: Case, wire: Wire) -> 
     assert every_row() == before
 
 
-def test_what_is_not_there_is_not_found(case: Case, wire: Wire) -> None:
+def test_what_is_not_there_is_not_found(case, wire):
     process, client = case.begin(wire), staff("only", case.permission)
     assert client.get(f"{PROCESS}/987654/{case.address}").status_code == 404
     for name in ("first", "two", "then", "ask"):
@@ -211,7 +207,7 @@ def test_what_is_not_there_is_not_found(case: Case, wire: Wire) -> None:
             assert client.post(missing, case.filled(process)).status_code == 404
 
 
-def test_strangers_and_forged_forms_are_kept_out(case: Case, wire: Wire, client: Client) -> None:
+def test_strangers_and_forged_forms_are_kept_out(case, wire, client):
     process = case.begin(wire)
     staff("only", case.permission)
     strict = Client(enforce_csrf_checks=True)
@@ -223,14 +219,14 @@ def test_strangers_and_forged_forms_are_kept_out(case: Case, wire: Wire, client:
     assert every_row() == before
 
 
-def test_the_way_back_is_never_to_another_site(operator: Client, wire: Wire) -> None:
+def test_the_way_back_is_never_to_another_site(operator, wire):
     process = toys.asked(wire)
     url = f"{PROCESS}/{process.pk}/pause/?from=https://elsewhere.example"
     response = operator.post(url, CASES["pause"].filled(process))
     assert response["Location"] == f"{PROCESS}/{process.pk}/change/"
 
 
-def test_only_what_lets_something_begin_nudges(wire: Wire, nudges: list[str]) -> None:
+def test_only_what_lets_something_begin_nudges(wire, nudges):
     for name, counted in (("pause", 0), ("resume", 1)):
         case = CASES[name]
         process, client = case.begin(wire), staff(f"only_{name}", case.permission)

@@ -48,7 +48,7 @@ class Caller:
 
 
 @pytest.fixture(autouse=True)
-def shop(db: None) -> None:
+def shop(db) -> None:
     cache.clear()
     beat_schedule.ensure_flow()
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=100)

@@ -37,7 +37,7 @@ run = partial(said, "client")
         "Bearer \u00fc",
     ],
 )
-def test_request_without_valid_token_is_refused(header: str | None, problem: Problem) -> None:
+def test_request_without_valid_token_is_refused(header, problem):
     headers = {"Idempotency-Key": "k"} | ({"Authorization": header} if header else {})
     answer = Client().post(
         "/api/v1/orders", json.dumps(BODY), content_type="application/json", headers=headers
@@ -48,18 +48,18 @@ def test_request_without_valid_token_is_refused(header: str | None, problem: Pro
 
 
 @pytest.mark.fault("F41")
-def test_a_token_with_another_ending_is_none(acme: Caller, problem: Problem) -> None:
+def test_a_token_with_another_ending_is_none(acme, problem):
     acme.token = acme.token[:-1] + ("a" if acme.token[-1] != "a" else "b")
     problem(acme.place(), 401)
 
 
-def test_a_token_is_kept_as_a_digest_only(acme: Caller) -> None:
+def test_a_token_is_kept_as_a_digest_only(acme):
     row = ApiToken.objects.get()
     assert acme.token.split("_", 2)[2] not in str(ApiToken.objects.values().get())
     assert len(row.digest) == 64
 
 
-def test_scopes_say_what_a_token_may(problem: Problem) -> None:
+def test_scopes_say_what_a_token_may(problem):
     placed = Caller().place().json()
     reader = Caller(scopes=("read",))
     assert reader.get(f"/orders/{placed['id']}").status_code == 200
@@ -70,7 +70,7 @@ def test_scopes_say_what_a_token_may(problem: Problem) -> None:
 
 
 @pytest.mark.fault("F41")
-def test_expired_revoked_and_closed_are_over(acme: Caller, problem: Problem) -> None:
+def test_expired_revoked_and_closed_are_over(acme, problem):
     now = timezone.now()
     ApiToken.objects.update(created_at=now - timedelta(days=2), expires_at=now)
     problem(acme.get("/orders"), 401)
@@ -83,7 +83,7 @@ def test_expired_revoked_and_closed_are_over(acme: Caller, problem: Problem) -> 
     problem(acme.get("/orders"), 401)
 
 
-def test_rotation_leaves_the_old_token_its_overlap(acme: Caller) -> None:
+def test_rotation_leaves_the_old_token_its_overlap(acme):
     now = timezone.now()
     new = tokens.rotate(acme.client, timedelta(hours=24), now)
     for token in (acme.token, new):
@@ -92,7 +92,7 @@ def test_rotation_leaves_the_old_token_its_overlap(acme: Caller) -> None:
     assert tokens.verify(new, now + timedelta(days=300)) is not None
 
 
-def test_the_last_use_is_kept_to_the_minute(acme: Caller) -> None:
+def test_the_last_use_is_kept_to_the_minute(acme):
     now = timezone.now()
     tokens.verify(acme.token, now)
     tokens.verify(acme.token, now + timedelta(seconds=59))
@@ -102,9 +102,7 @@ def test_the_last_use_is_kept_to_the_minute(acme: Caller) -> None:
 
 
 @pytest.mark.fault("F42")
-def test_a_client_that_asks_too_much_waits_and_others_do_not(
-    acme: Caller, problem: Problem
-) -> None:
+def test_a_client_that_asks_too_much_waits_and_others_do_not(acme, problem):
     ApiClient.objects.filter(name="acme").update(requests_per_minute=3)
     for _ in range(3):
         throttling.count(ApiClient.objects.get(name="acme"))
@@ -115,7 +113,7 @@ def test_a_client_that_asks_too_much_waits_and_others_do_not(
     assert Caller("other").place().status_code == 201
 
 
-def test_the_next_minute_begins_afresh(acme: Caller) -> None:
+def test_the_next_minute_begins_afresh(acme):
     acme.client.requests_per_minute = 1
     throttling.count(acme.client, 59.0)
     with pytest.raises(throttling.TooMany) as refused:
@@ -124,9 +122,7 @@ def test_the_next_minute_begins_afresh(acme: Caller) -> None:
     throttling.count(acme.client, 60.0)
 
 
-def test_a_count_that_a_full_cache_has_dropped_begins_again(
-    acme: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_count_that_a_full_cache_has_dropped_begins_again(acme, monkeypatch):
     def add(key: str, value: int, timeout: int) -> bool:
         return cache.delete(key)
 
@@ -137,20 +133,20 @@ def test_a_count_that_a_full_cache_has_dropped_begins_again(
 
 
 class TestCommand:
-    def test_the_last_line_of_add_is_the_token(self) -> None:
+    def test_the_last_line_of_add_is_the_token(self):
         token = run("add", "acme-2").splitlines()[-1]
         found = tokens.verify(token)
         assert found is not None
         assert (found.client.name, found.scopes) == ("acme-2", ["operate", "read", "submit"])
 
-    def test_scopes_and_an_end_can_be_given(self) -> None:
+    def test_scopes_and_an_end_can_be_given(self):
         token = run("add", "acme", "--scopes", "read", "--days", "7").splitlines()[-1]
         found = tokens.verify(token)
         assert found is not None
         assert found.scopes == ["read"]
         assert tokens.verify(token, timezone.now() + timedelta(days=8)) is None
 
-    def test_it_is_rotated_listed_and_revoked(self) -> None:
+    def test_it_is_rotated_listed_and_revoked(self):
         old = run("add", "acme").splitlines()[-1]
         new = run("rotate", "acme", "--overlap-hours", "0.5").splitlines()[-1]
         assert tokens.verify(new) is not None
@@ -175,9 +171,7 @@ class TestCommand:
         ],
         ids=str,
     )
-    def test_what_cannot_be_done_says_why(
-        self, acme: Caller, words: tuple[str, ...], says: str
-    ) -> None:
+    def test_what_cannot_be_done_says_why(self, acme, words, says):
         before = list(ApiToken.objects.values())
         with pytest.raises(CommandError, match=says):
             run(*words)

@@ -6,13 +6,11 @@ import runpy
 from typing import Any
 
 import pytest
-from django.test import Client
 from gunicorn.config import Config
 from structlog.contextvars import clear_contextvars, get_contextvars
 
 from orders.models import Order
 from sasproject import access_log, logs
-from tests.api.conftest import Caller
 from tests.factories import OrderFactory
 from tests.programs import ROOT
 
@@ -22,13 +20,11 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[Any]:
 
 
 @pytest.fixture(autouse=True)
-def _at_info(caplog: pytest.LogCaptureFixture) -> None:
+def _at_info(caplog) -> None:
     caplog.set_level(logging.INFO)
 
 
-def test_a_request_says_what_was_asked_and_how_it_was_answered(
-    client: Client, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_request_says_what_was_asked_and_how_it_was_answered(client, caplog):
     assert client.get("/nowhere/?email=ann@example.org").status_code == 404
     (line,) = lines(caplog)
     assert (line.message, line.method, line.path, line.status) == (
@@ -38,7 +34,7 @@ def test_a_request_says_what_was_asked_and_how_it_was_answered(
     assert "ann@" not in str(vars(line))
 
 
-def test_what_is_asked_of_an_order_bears_its_number(acme: Caller) -> None:
+def test_what_is_asked_of_an_order_bears_its_number(acme):
     placed = acme.place().json()
     order = Order.objects.get(number=placed["number"])
     assert get_contextvars() == {"order": order.number, "trace": order.process.uid.hex}
@@ -48,7 +44,7 @@ def test_what_is_asked_of_an_order_bears_its_number(acme: Caller) -> None:
     assert get_contextvars() == {"order": order.number, "trace": order.process.uid.hex}
 
 
-def test_an_order_s_page_does_too(client: Client) -> None:
+def test_an_order_s_page_does_too(client):
     order = OrderFactory()
     assert client.get(f"/orders/{order.secret}/").status_code == 200
     assert get_contextvars() == {"order": order.number, "trace": order.process.uid.hex}
@@ -57,9 +53,7 @@ def test_an_order_s_page_does_too(client: Client) -> None:
 @pytest.mark.parametrize(
     ("subject", "order"), [("Order 301", 301), ("Return of order 301", 301), ("Rental 301", None)]
 )
-def test_a_line_about_a_process_bears_the_number_of_its_order(
-    subject: str, order: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_about_a_process_bears_the_number_of_its_order(subject, order, monkeypatch):
     given: list[Any] = []
     monkeypatch.setattr(logs.logging.config, "dictConfig", given.append)
     logs.configure(json=True, level="INFO")
@@ -72,7 +66,7 @@ def test_a_line_about_a_process_bears_the_number_of_its_order(
     assert json.loads(formatter.format(record)).get("order") == order
 
 
-def test_probes_leave_none(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_probes_leave_none(client, caplog):
     assert client.get("/livez").status_code == 200
     assert lines(caplog) == []
 
@@ -81,12 +75,12 @@ def test_probes_leave_none(client: Client, caplog: pytest.LogCaptureFixture) -> 
     ("name", "status", "is_kept"),
     [("django.request", 503, False), ("django.request", 500, True), ("orders.api", 503, True)],
 )
-def test_django_s_line_about_a_503_is_left_out(name: str, status: int, is_kept: bool) -> None:
+def test_django_s_line_about_a_503_is_left_out(name, status, is_kept):
     record = logging.makeLogRecord({"name": name, "status_code": status, "exc_info": None})
     assert access_log.DropUnavailable().filter(record) == is_kept
 
 
-def test_a_traceback_is_never_left_out() -> None:
+def test_a_traceback_is_never_left_out():
     record = logging.makeLogRecord(
         {"name": "django.request", "status_code": 503, "exc_info": (ValueError, ValueError(), None)}
     )
@@ -94,9 +88,7 @@ def test_a_traceback_is_never_left_out() -> None:
 
 
 @pytest.mark.parametrize(("setting", "is_json"), [("", True), ("on", True), ("off", False)])
-def test_gunicorn_s_own_lines_are_of_the_same_form(
-    setting: str, is_json: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gunicorn_s_own_lines_are_of_the_same_form(setting, is_json, monkeypatch):
     monkeypatch.setenv("SAS_LOG_JSON", setting)
     log = runpy.run_path(str(ROOT / "gunicorn.conf.py"))["logger_class"](Config())
     handler = next(one for one in log.error_log.handlers if getattr(one, "_gunicorn", False))

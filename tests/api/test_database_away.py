@@ -7,18 +7,13 @@ from django.db import InterfaceError, OperationalError
 
 from orders import tokens
 from orders.api import reading
-from tests.api.conftest import BODY, Caller
+from tests.api.conftest import BODY
 
 pytestmark = pytest.mark.fault("F16")
 
 
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError])
-def test_it_says_when_to_come_back(
-    error: type[Exception],
-    acme: Caller,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_it_says_when_to_come_back(error, acme, monkeypatch, caplog):
     def away(*_: Any, **__: Any) -> Any:
         raise error("server closed the connection at 10.0.0.7\n\tIs it running?\n")
 
@@ -32,9 +27,7 @@ def test_it_says_when_to_come_back(
     assert reasons == ["server closed the connection at 10.0.0.7"] * 2
 
 
-def test_an_answer_that_was_lost_with_the_database_is_found_by_its_key(
-    acme: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_that_was_lost_with_the_database_is_found_by_its_key(acme, monkeypatch):
     def away(*_: Any, **__: Any) -> Any:
         raise OperationalError("gone")
 

@@ -16,13 +16,13 @@ PUBLISHED = Path(__file__).resolve().parents[2] / "docs" / "reference" / "openap
 NO_SCHEMA = {"ge", "gt", "le", "lt", "min_length", "max_length", "multiple_of"}
 
 
-def test_the_published_file_is_what_the_code_says() -> None:
+def test_the_published_file_is_what_the_code_says():
     assert json.loads(PUBLISHED.read_text()) == json.loads(
         json.dumps(api.get_openapi_schema(), default=str)
     ), "Write it again with: manage.py export_openapi"
 
 
-def test_every_bound_is_one_that_makers_of_clients_know() -> None:
+def test_every_bound_is_one_that_makers_of_clients_know():
     schemas = api.get_openapi_schema()["components"]["schemas"]
     for name, schema in schemas.items():
         for field, about in schema.get("properties", {}).items():
@@ -31,7 +31,7 @@ def test_every_bound_is_one_that_makers_of_clients_know() -> None:
     assert (quantity["minimum"], quantity["maximum"]) == (1, 1_000_000)
 
 
-def test_every_error_is_a_problem_document() -> None:
+def test_every_error_is_a_problem_document():
     for path in api.get_openapi_schema()["paths"].values():
         for operation in path.values():
             statuses = set(operation["responses"])
@@ -41,12 +41,12 @@ def test_every_error_is_a_problem_document() -> None:
                 assert set(answer["content"]) == {wanted}
 
 
-def test_the_file_is_open_and_the_page_is_for_staff() -> None:
+def test_the_file_is_open_and_the_page_is_for_staff():
     assert Client().get("/api/v1/openapi.json").json()["openapi"] == "3.1.0"
     assert Client().get("/api/v1/docs").status_code == 302
 
 
-def test_the_page_loads_nothing_from_elsewhere() -> None:
+def test_the_page_loads_nothing_from_elsewhere():
     user = get_user_model().objects.create_user("ann", password="x", is_staff=True)
     client = Client()
     client.force_login(user)
@@ -55,11 +55,11 @@ def test_the_page_loads_nothing_from_elsewhere() -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/v1/orders/not-a-uuid"])
-def test_an_address_that_is_not_there_is_404(path: str) -> None:
+def test_an_address_that_is_not_there_is_404(path):
     assert Client().get(path).status_code == 404
 
 
-def test_what_a_webhook_s_address_may_be_is_said_where_a_pattern_can() -> None:
+def test_what_a_webhook_s_address_may_be_is_said_where_a_pattern_can():
     order = api.get_openapi_schema()["components"]["schemas"]["OrderIn"]["properties"]
     pattern = re.compile(order["callback_url"]["pattern"])
     names = ("", "acme.example", "acme.example.", "xn--bcher-kva.example", "8.example", "a1.b2")

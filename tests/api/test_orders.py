@@ -10,15 +10,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from orders.models import Order
-from orders.sandbox.server import Sandbox
 from tests.api.conftest import BODY, Caller
 from workers.models import Journal, Process
-from workers.testing import Wire
 
 Problem = Callable[[Any, int], dict[str, Any]]
 
 
-def test_an_order_is_accepted_with_its_location(acme: Caller) -> None:
+def test_an_order_is_accepted_with_its_location(acme):
     answer = acme.place()
 
     assert answer.status_code == 201
@@ -34,7 +32,7 @@ def test_an_order_is_accepted_with_its_location(acme: Caller) -> None:
     assert order.process.lane == "client:acme"
 
 
-def test_placing_an_order_costs_bounded_number_of_queries(acme: Caller) -> None:
+def test_placing_an_order_costs_bounded_number_of_queries(acme):
     acme.place("first")
     with CaptureQueriesContext(connection) as captured:
         first = acme.place().json()
@@ -50,7 +48,7 @@ def test_placing_an_order_costs_bounded_number_of_queries(acme: Caller) -> None:
     assert first == shown
 
 
-def test_the_same_key_and_body_is_the_same_order(acme: Caller) -> None:
+def test_the_same_key_and_body_is_the_same_order(acme):
     first = acme.place().json()
     again = acme.post("/orders", dict(reversed(BODY.items())), key="key-1")
     assert again.status_code == 200
@@ -58,9 +56,7 @@ def test_the_same_key_and_body_is_the_same_order(acme: Caller) -> None:
     assert Order.objects.count() == 1
 
 
-def test_the_same_key_with_another_body_names_the_first_order(
-    acme: Caller, problem: Problem
-) -> None:
+def test_the_same_key_with_another_body_names_the_first_order(acme, problem):
     number = acme.place().json()["number"]
     body = problem(acme.place(reference="cart-2"), 422)
     assert f"order {number}" in body["detail"]
@@ -68,7 +64,7 @@ def test_the_same_key_with_another_body_names_the_first_order(
     assert Order.objects.count() == 1
 
 
-def test_two_clients_may_use_the_same_key(acme: Caller) -> None:
+def test_two_clients_may_use_the_same_key(acme):
     acme.place()
     assert Caller("other").place().status_code == 201
     assert Order.objects.count() == 2
@@ -95,9 +91,7 @@ def test_two_clients_may_use_the_same_key(acme: Caller) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_invalid_names_the_field_and_stores_nothing(
-    acme: Caller, problem: Problem, changes: dict[str, Any], field: str
-) -> None:
+def test_what_is_invalid_names_the_field_and_stores_nothing(acme, problem, changes, field):
     body = problem(acme.place(**changes), 422)
     assert [one["field"] for one in body["errors"]] == [field]
     assert not Order.objects.exists()
@@ -105,7 +99,7 @@ def test_what_is_invalid_names_the_field_and_stores_nothing(
 
 
 @pytest.mark.parametrize("key", [None, "", "a b", "x" * 201, "schl\u00fcssel"])
-def test_a_key_is_needed_and_plain(acme: Caller, problem: Problem, key: str | None) -> None:
+def test_a_key_is_needed_and_plain(acme, problem, key):
     assert "Idempotency-Key" in str(problem(acme.post("/orders", BODY, key=key), 422))
     assert not Order.objects.exists()
 
@@ -136,16 +130,12 @@ def test_what_is_no_body_of_ours_is_refused_and_harms_nothing(
 
 
 @pytest.mark.fault("F10")
-def test_a_broker_that_is_down_changes_nothing(acme: Caller, wire: Wire) -> None:
+def test_a_broker_that_is_down_changes_nothing(acme, wire):
     wire.is_down = True
     assert acme.place().status_code == 201
 
 
-def test_an_order_is_followed_to_its_end(
-    acme: Caller,
-    wire: Wire,
-    sandbox: Sandbox,
-) -> None:
+def test_an_order_is_followed_to_its_end(acme, wire, sandbox):
     placed = acme.place().json()
     wire.run_until_idle()
 
@@ -158,7 +148,7 @@ def test_an_order_is_followed_to_its_end(
     assert later["events"] == events[-1:]
 
 
-def test_nothing_of_the_inside_is_told(acme: Caller, wire: Wire) -> None:
+def test_nothing_of_the_inside_is_told(acme, wire):
     placed = acme.place().json()
     text = json.dumps(placed) + acme.get(f"/orders/{placed['id']}/journal").content.decode()
     assert "locked_by" not in text
@@ -166,7 +156,7 @@ def test_nothing_of_the_inside_is_told(acme: Caller, wire: Wire) -> None:
     assert "actor" not in text
 
 
-def test_waiting_ends_when_time_is_up_or_the_order_is_final(acme: Caller) -> None:
+def test_waiting_ends_when_time_is_up_or_the_order_is_final(acme):
     path = f"/orders/{acme.place().json()['id']}"
     placed = acme.get(path).json()
     assert acme.get(path, wait=0.3).json() == placed
@@ -175,12 +165,12 @@ def test_waiting_ends_when_time_is_up_or_the_order_is_final(acme: Caller) -> Non
 
 
 @pytest.mark.parametrize("wait", ["-1", "31", "soon", "nan", "inf"])
-def test_a_wait_out_of_bounds_is_refused(acme: Caller, problem: Problem, wait: str) -> None:
+def test_a_wait_out_of_bounds_is_refused(acme, problem, wait):
     placed = acme.place().json()
     problem(acme.get(f"/orders/{placed['id']}", wait=wait), 422)
 
 
-def test_the_list_is_paged_and_filtered(acme: Caller) -> None:
+def test_the_list_is_paged_and_filtered(acme):
     placed = [acme.place(f"key-{n}", reference=f"r-{n % 2}").json()["number"] for n in range(5)]
     Caller("other").place()
 
@@ -197,14 +187,12 @@ def test_the_list_is_paged_and_filtered(acme: Caller) -> None:
 @pytest.mark.parametrize(
     "query", [{"state": "lost"}, {"after": "x"}, {"limit": 0}, {"limit": 201}], ids=str
 )
-def test_a_filter_that_cannot_be_is_refused(
-    acme: Caller, problem: Problem, query: dict[str, Any]
-) -> None:
+def test_a_filter_that_cannot_be_is_refused(acme, problem, query):
     problem(acme.get("/orders", **query), 422)
 
 
 class TestCancelling:
-    def test_an_order_under_way_is_turned_round_once(self, acme: Caller) -> None:
+    def test_an_order_under_way_is_turned_round_once(self, acme):
         placed = acme.place().json()
         path = f"/orders/{placed['id']}/cancel"
         answers = [acme.post(path), acme.post(path)]
@@ -214,13 +202,7 @@ class TestCancelling:
         process = Process.objects.get(workflow="fulfilment")
         assert (process.state, process.outcome) == ("cancelled", "cancelled")
 
-    def test_what_is_final_stays(
-        self,
-        acme: Caller,
-        wire: Wire,
-        sandbox: Sandbox,
-        problem: Problem,
-    ) -> None:
+    def test_what_is_final_stays(self, acme, wire, sandbox, problem):
         placed = acme.place().json()
         wire.run_until_idle()
         problem(acme.post(f"/orders/{placed['id']}/cancel"), 409)
@@ -228,9 +210,7 @@ class TestCancelling:
 
 
 class TestReturning:
-    def test_a_processed_order_is_sent_back_once(
-        self, acme: Caller, wire: Wire, sandbox: Sandbox, problem: Problem
-    ) -> None:
+    def test_a_processed_order_is_sent_back_once(self, acme, wire, sandbox, problem):
         path = f"/orders/{acme.place().json()['id']}/return"
         problem(acme.post(path), 409)
         wire.run_until_idle()
@@ -243,12 +223,12 @@ class TestReturning:
         assert Journal.objects.get(process=process, event="submitted").actor == "client:acme"
         assert "begun already" in problem(acme.post(path), 409)["detail"]
 
-    def test_anothers_order_is_not_sent_back(self, acme: Caller, problem: Problem) -> None:
+    def test_anothers_order_is_not_sent_back(self, acme, problem):
         problem(Caller("other").post(f"/orders/{acme.place().json()['id']}/return"), 404)
 
 
 class TestOwnOrdersOnly:
-    def test_anothers_order_is_not_there(self, acme: Caller, problem: Problem) -> None:
+    def test_anothers_order_is_not_there(self, acme, problem):
         placed = acme.place().json()
         other = Caller("other")
         for path in (f"/orders/{placed['id']}", f"/orders/{placed['id']}/journal"):
@@ -257,5 +237,5 @@ class TestOwnOrdersOnly:
         assert Process.objects.get(workflow="fulfilment").state == "pending"
         assert other.get("/orders").json()["orders"] == []
 
-    def test_an_order_that_is_not_there(self, acme: Caller, problem: Problem) -> None:
+    def test_an_order_that_is_not_there(self, acme, problem):
         problem(acme.get(f"/orders/{uuid4()}"), 404)

@@ -1,20 +1,19 @@
 """Problem documents have types that resolve, and what HTTP itself promises of answers holds."""
 
 import json
-from typing import Any
 
 import pytest
 from django.test import Client
 
 from orders.api.problem_types import TYPES
 from orders.schemas import EVENTS
-from tests.api.conftest import BODY, Caller
+from tests.api.conftest import BODY
 from tests.api.test_openapi import PUBLISHED
 
 JOURNAL = PUBLISHED.parent / "journal.md"
 
 
-def test_every_type_has_a_page() -> None:
+def test_every_type_has_a_page():
     for code, kind in TYPES.items():
         assert kind.uri == f"/api/v1/problems/{code}"
         page = Client().get(kind.uri)
@@ -25,9 +24,7 @@ def test_every_type_has_a_page() -> None:
     assert Client().get("/api/v1/problems/nonsense").status_code == 404
 
 
-def test_a_problem_names_its_type_and_itself(
-    acme: Caller, problem: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_problem_names_its_type_and_itself(acme, problem, caplog):
     caplog.set_level("INFO")
     acme.place("k")
     answers = {
@@ -51,25 +48,23 @@ def test_a_problem_names_its_type_and_itself(
     ("body", "field"),
     [([], "body"), (BODY | {"customer": 7}, "customer"), (BODY | {"lines": ["x"]}, "lines.0")],
 )
-def test_what_is_no_object_is_told_so_in_plain_words(
-    acme: Caller, problem: Any, body: Any, field: str
-) -> None:
+def test_what_is_no_object_is_told_so_in_plain_words(acme, problem, body, field):
     said = problem(acme.post("/orders", body, key="k"), 422)
     assert said["errors"] == [{"field": field, "problem": "must be an object"}]
 
 
 @pytest.mark.parametrize(("sent", "status"), [("2.0", 201), ("2e0", 201), ("2.5", 422)])
-def test_a_whole_number_may_be_written_as_json_has_it(acme: Caller, sent: str, status: int) -> None:
+def test_a_whole_number_may_be_written_as_json_has_it(acme, sent, status):
     raw = json.dumps(BODY).replace('"quantity": 2', f'"quantity": {sent}').encode()
     assert acme.post("/orders", raw, key="k").status_code == status
 
 
-def test_capital_letters_in_an_id_are_the_same_id(acme: Caller) -> None:
+def test_capital_letters_in_an_id_are_the_same_id(acme):
     order = acme.place().json()["id"]
     assert acme.get(f"/orders/{order.upper()}").json()["id"] == order
 
 
-def test_whatever_can_be_got_has_a_head_of_the_same_length(acme: Caller, problem: Any) -> None:
+def test_whatever_can_be_got_has_a_head_of_the_same_length(acme, problem):
     order = acme.place().json()["id"]
     token = {"Authorization": f"Bearer {acme.token}"}
     paths = ["orders", f"orders/{order}", f"orders/{order}/journal", "openapi.json", "nowhere"]
@@ -84,13 +79,13 @@ def test_whatever_can_be_got_has_a_head_of_the_same_length(acme: Caller, problem
 
 
 @pytest.mark.parametrize("method", ["put", "delete", "post", "options", "patch"])
-def test_the_description_can_be_got_and_nothing_else(problem: Any, method: str) -> None:
+def test_the_description_can_be_got_and_nothing_else(problem, method):
     answer = getattr(Client(), method)("/api/v1/openapi.json")
     problem(answer, 405)
     assert answer["Allow"] == "GET, HEAD"
 
 
-def test_no_answer_is_kept_by_a_cache(acme: Caller) -> None:
+def test_no_answer_is_kept_by_a_cache(acme):
     for answer in (
         acme.place(),
         acme.get("/orders"),
@@ -100,7 +95,7 @@ def test_no_answer_is_kept_by_a_cache(acme: Caller) -> None:
         assert answer["Cache-Control"] == "no-store"
 
 
-def test_the_description_has_headers_and_enumerations() -> None:
+def test_the_description_has_headers_and_enumerations():
     schema = json.loads(PUBLISHED.read_text())
     place = schema["paths"]["/api/v1/orders"]["post"]["responses"]
     assert "Location" in place["201"]["headers"]
@@ -116,7 +111,7 @@ def test_the_description_has_headers_and_enumerations() -> None:
     assert "noted" in models["CallbackOut"]["properties"]["outcome"]["enum"]
 
 
-def test_the_events_of_the_description_are_those_that_clients_see() -> None:
+def test_the_events_of_the_description_are_those_that_clients_see():
     rows = [
         line.split(" | ") for line in JOURNAL.read_text().splitlines() if line.startswith("| `")
     ]

@@ -16,7 +16,7 @@ from schemathesis import GenerationMode
 
 from orders.api import reading
 from orders.models import ApiClient
-from tests.api.conftest import BODY, Caller
+from tests.api.conftest import BODY
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "docs" / "reference" / "openapi.json"
 SEED = 20_260_301
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def placed(transactional_db: None, acme: Caller, monkeypatch: pytest.MonkeyPatch) -> str:
+def placed(transactional_db, acme, monkeypatch) -> str:
     """The id of an order of a client that may ask as often as it likes; nobody sleeps."""
     ApiClient.objects.update(requests_per_minute=1_000_000)
     clock = SimpleNamespace(monotonic=count().__next__, sleep=lambda seconds: None)
@@ -46,14 +46,9 @@ def placed(transactional_db: None, acme: Caller, monkeypatch: pytest.MonkeyPatch
 @schema.parametrize()
 @seed(SEED)
 @settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
+    max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )
-def test_every_answer_is_one_that_is_described(
-    case: Any, acme: Caller, placed: str, live_server: Any
-) -> None:
+def test_every_answer_is_one_that_is_described(case, acme, placed, live_server):
     headers = {"Authorization": f"Bearer {acme.token}"}
     if _is_allowed(case, "path") and "public_id" in case.path_parameters:
         case.path_parameters["public_id"] = placed

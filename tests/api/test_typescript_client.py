@@ -7,12 +7,10 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests import programs
-from tests.api.conftest import Caller
 from tests.programs import ROOT
 
 PROJECT = ROOT / "tests" / "typescript"
@@ -32,7 +30,7 @@ def missing(reason: str) -> None:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path) -> Path:
     """A folder with the client's source and what it needs."""
     if not shutil.which("npm"):
         missing("there is no npm")
@@ -47,9 +45,7 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.mark.volume
-def test_a_client_made_with_default_options_compiles_and_works(
-    project: Path, acme: Caller, live_server: Any
-) -> None:
+def test_a_client_made_with_default_options_compiles_and_works(project, acme, live_server):
     made = run(project, "npx", "openapi-typescript", str(PUBLISHED), "-o", "api.d.ts")
     assert made.returncode == 0, made.stderr
 

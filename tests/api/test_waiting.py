@@ -11,7 +11,6 @@ from orders.api import orders, waiting
 from orders.api.waiting import Places
 from orders.models import ApiClient
 from sasproject.postgresql.base import DatabaseWrapper
-from tests.api.conftest import Caller
 from tests.programs import ROOT
 
 ACME, BETA, CARS = (ApiClient(pk=pk) for pk in (1, 2, 3))
@@ -21,7 +20,7 @@ def taken(stack: ExitStack, places: Places, client: ApiClient) -> bool:
     return stack.enter_context(places.taken(client))
 
 
-def test_one_client_has_half_of_the_places_and_all_have_no_more_than_there_are() -> None:
+def test_one_client_has_half_of_the_places_and_all_have_no_more_than_there_are():
     places = Places(4)
     with ExitStack() as stack:
         assert [taken(stack, places, ACME) for _ in range(3)] == [True, True, False]
@@ -31,7 +30,7 @@ def test_one_client_has_half_of_the_places_and_all_have_no_more_than_there_are()
         assert [taken(stack, places, ACME) for _ in range(3)] == [True, True, False]
 
 
-def test_a_place_is_given_back_whatever_happens() -> None:
+def test_a_place_is_given_back_whatever_happens():
     places = Places(1)
     with pytest.raises(KeyError), places.taken(ACME):
         raise KeyError
@@ -39,14 +38,12 @@ def test_a_place_is_given_back_whatever_happens() -> None:
         assert is_free
 
 
-def test_a_process_of_one_thread_has_none() -> None:
+def test_a_process_of_one_thread_has_none():
     with Places(0).taken(ACME) as is_free:
         assert not is_free
 
 
-def test_without_a_place_the_answer_comes_at_once_and_says_so(
-    acme: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_place_the_answer_comes_at_once_and_says_so(acme, monkeypatch):
     path = f"/orders/{acme.place().json()['id']}"
     placed = acme.get(path).json()
     monkeypatch.setattr(waiting.places, "_places", 0)
@@ -60,9 +57,7 @@ def test_without_a_place_the_answer_comes_at_once_and_says_so(
     assert answer["Retry-After"] == "5"
 
 
-def test_waiting_request_occupies_one_place_until_answered(
-    acme: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_waiting_request_occupies_one_place_until_answered(acme, monkeypatch):
     placed = acme.place().json()
     seen: list[int] = []
 
@@ -79,7 +74,7 @@ def test_waiting_request_occupies_one_place_until_answered(
     assert not waiting.places._waiting
 
 
-def test_the_server_has_time_and_threads_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_has_time_and_threads_for_them(monkeypatch):
     monkeypatch.setattr(waiting, "places", Places(1))
     monkeypatch.setattr(DatabaseWrapper, "patience", None)
     config = runpy.run_path(str(ROOT / "gunicorn.conf.py"))

@@ -12,7 +12,7 @@ from workers.models import Process, Step
 
 
 @pytest.mark.django_db
-def test_a_gap_lasts_until_the_end_while_an_order_is_open() -> None:
+def test_a_gap_lasts_until_the_end_while_an_order_is_open():
     made = [submit("toy_line", subject=str(n), input={}) for n in range(3)]
     began = made[0].created_at
     for second, process in enumerate(made):
@@ -29,7 +29,7 @@ def test_a_gap_lasts_until_the_end_while_an_order_is_open() -> None:
     assert done["gap_s"] == pytest.approx(6)
 
 
-def test_a_rate_is_judged_by_its_worst_and_its_busiest_window() -> None:
+def test_a_rate_is_judged_by_its_worst_and_its_busiest_window():
     even = [n / 10 for n in range(300)]
 
     assert limited.figures_of(even, 10, 30)["worst_share"] == pytest.approx(1, abs=0.02)
@@ -38,7 +38,7 @@ def test_a_rate_is_judged_by_its_worst_and_its_busiest_window() -> None:
     assert limited.figures_of([*even, 5.0], 10, 30)["most_share"] == pytest.approx(1.1)
 
 
-def test_what_must_never_be_counts_by_its_worst_round() -> None:
+def test_what_must_never_be_counts_by_its_worst_round():
     rounds = [{"ours": {"gap_s": gap, "p50_s": gap}} for gap in (1.0, 7.0, 2.0)]
 
     worst = arriving._medians([*rounds, {"ours": None}], "ours", ("gap_s", "p50_s"))

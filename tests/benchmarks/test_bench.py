@@ -27,7 +27,7 @@ RATES = {
 
 
 @pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
+def bench(monkeypatch) -> Bench:
     """Return a bench whose servers and measurements are made up."""
 
     @contextmanager
@@ -56,9 +56,7 @@ def measured(
     return asked
 
 
-def test_a_peer_that_cannot_run_is_null_and_named_and_the_rest_goes_on(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_peer_that_cannot_run_is_null_and_named_and_the_rest_goes_on(bench, monkeypatch, capsys):
     bench.options = Options(cases=(), rounds=2, orders=1000, peers=("chain_solo", "naive", "dbos"))
     missing = Unavailable("dbos is not installed")
     asked = measured(monkeypatch, {"benchmarks.peers.dbos_queue": missing})
@@ -88,9 +86,7 @@ def test_a_peer_that_cannot_run_is_null_and_named_and_the_rest_goes_on(
     assert "dbos: none. dbos is not installed" in capsys.readouterr().err
 
 
-def test_every_load_and_number_of_submitters_is_a_table_of_its_own(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_load_and_number_of_submitters_is_a_table_of_its_own(bench, monkeypatch):
     bench.options = Options(cases=(), rounds=1, peers=("dbos",))
     asked = measured(monkeypatch, {})
 
@@ -120,9 +116,7 @@ CHAINS = ["filled: chain_solo", "filled: chain_threads", "filled: celery_chain"]
         ("benchmarks.ours", Unavailable("no PostgreSQL"), []),
     ],
 )
-def test_what_fails_the_run(
-    module: str, error: Exception, wrong: list[str], bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_fails_the_run(module, error, wrong, bench, monkeypatch):
     measured(monkeypatch, {module: error, "benchmarks.peers.dbos_queue": Unavailable("")})
 
     peers.filled(bench)
@@ -130,9 +124,7 @@ def test_what_fails_the_run(
     assert bench.wrong == wrong
 
 
-def test_peers_that_were_not_asked_for_are_not_measured(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_peers_that_were_not_asked_for_are_not_measured(bench, monkeypatch):
     bench.options = Options(cases=(), rounds=1, orders=1000, peers=("naive",))
     asked = measured(monkeypatch, {})
 

@@ -13,7 +13,7 @@ from workers.models import Process, Step
 pytestmark = pytest.mark.django_db
 
 
-def test_a_step_counts_from_the_end_of_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_counts_from_the_end_of_the_one_before(monkeypatch):
     monkeypatch.setattr(beside, "QUICK", "toy_line")
     process = submit("toy_line", subject="quick", input={})
     submit("toy_diamond", subject="slow", input={})
@@ -28,7 +28,7 @@ def test_a_step_counts_from_the_end_of_the_one_before(monkeypatch: pytest.Monkey
     assert list(beside._waits(now)) == [2, 7]
 
 
-def test_a_run_with_no_slow_call_beside_it_is_no_figure() -> None:
+def test_a_run_with_no_slow_call_beside_it_is_no_figure():
     with pytest.raises(Wrong, match="no call of the slow agent"):
         beside._refuse_idle_service(4.0, 0)
     beside._refuse_idle_service(4.0, 1)

@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 import urllib.request
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ from benchmarks.regimes.service import Counts
 from tests.programs import until
 
 
-def test_calls_are_counted_by_their_beginning_and_end() -> None:
+def test_calls_are_counted_by_their_beginning_and_end():
     counts = Counts()
     counts.begin(1.0)
     counts.begin(2.0)
@@ -30,9 +29,7 @@ def test_calls_are_counted_by_their_beginning_and_end() -> None:
     }  # fmt: skip
 
 
-def test_a_service_counts_those_that_go_on_and_forgets_those_that_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_service_counts_those_that_go_on_and_forgets_those_that_left(tmp_path, monkeypatch):
     port = free_port()
     monkeypatch.setenv(service.URL, f"http://127.0.0.1:{port}")
     served = subprocess.Popen(
@@ -58,7 +55,7 @@ def _call_and_leave(port: int) -> None:
         urllib.request.urlopen(f"http://127.0.0.1:{port}", b"{}", timeout=0.5)
 
 
-def test_calls_at_once_are_the_average_of_the_second_half() -> None:
+def test_calls_at_once_are_the_average_of_the_second_half():
     looks = Looks()
     # Nothing for 10 s, then 30 at once; after the last arrival, at 20, nobody looks.
     looks._looks = [
@@ -72,7 +69,7 @@ def test_calls_at_once_are_the_average_of_the_second_half() -> None:
     assert looks.at_once(20.0) is None
 
 
-def test_done_orders_are_counted_while_others_come_and_after() -> None:
+def test_done_orders_are_counted_while_others_come_and_after():
     due = [0.0, 1.0, *(float(n) for n in range(2, 21))]
     # Two a second from 5 s to 10 s, one a second from then on.
     ended: list[float | None] = [
@@ -89,7 +86,7 @@ def test_done_orders_are_counted_while_others_come_and_after() -> None:
     assert (found["p50_s"], found["p95_s"]) == (0.5, 4.5)
 
 
-def test_orders_without_an_end_count_as_none_until_it_was_given_up() -> None:
+def test_orders_without_an_end_count_as_none_until_it_was_given_up():
     found = pace([0.0, 5.0, 10.0, 15.0, 20.0], [3.0, 6.0, 18.0, None, None], 60.0)
 
     assert (found["ended"], found["per_second"]) == (3, pytest.approx(3 / 60))
@@ -97,13 +94,13 @@ def test_orders_without_an_end_count_as_none_until_it_was_given_up() -> None:
     assert (found["p50_s"], found["p95_s"]) == (8.0, None)
 
 
-def test_nothing_done_at_all_held_nothing() -> None:
+def test_nothing_done_at_all_held_nothing():
     found = pace([0.0, 20.0], [None, None], 60.0)
 
     assert (found["per_second"], found["held_percent"], found["p50_s"]) == (0, 0, None)
 
 
-def test_the_last_order_comes_when_so_many_a_second_have_come() -> None:
+def test_the_last_order_comes_when_so_many_a_second_have_come():
     began = time.time()
     came = client.arrivals(30, 10)
 

@@ -18,13 +18,11 @@ def run(folder: Path, *words: str) -> dict:
     return measuring.measure(["tests.benchmarks.measured", *words], {}, folder)
 
 
-def test_the_last_line_is_what_it_found(tmp_path: Path) -> None:
+def test_the_last_line_is_what_it_found(tmp_path):
     assert run(tmp_path, "good", "7") == {"orders": 7}
 
 
-def test_the_callers_settings_are_not_those_of_what_is_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_callers_settings_are_not_those_of_what_is_measured(tmp_path, monkeypatch):
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "somebody.elses")
     monkeypatch.setenv("SAS_RUN_DIR", "somewhere else")
 
@@ -44,16 +42,14 @@ def test_the_callers_settings_are_not_those_of_what_is_measured(
         ),
     ],
 )
-def test_how_it_ended_is_told_by_its_exit_code(
-    case: str, error: type[Exception], said: str, tmp_path: Path
-) -> None:
+def test_how_it_ended_is_told_by_its_exit_code(case, error, said, tmp_path):
     with pytest.raises(error) as raised:
         run(tmp_path, case)
 
     assert str(raised.value) == said
 
 
-def test_what_a_killed_measurement_started_is_ended(tmp_path: Path) -> None:
+def test_what_a_killed_measurement_started_is_ended(tmp_path):
     with pytest.raises(measuring.Failed):
         run(tmp_path, "leaving")
 
@@ -65,7 +61,7 @@ def test_what_a_killed_measurement_started_is_ended(tmp_path: Path) -> None:
         time.sleep(0.01)
 
 
-def test_fleet_stops_its_processes_and_removes_pid_file(tmp_path: Path) -> None:
+def test_fleet_stops_its_processes_and_removes_pid_file(tmp_path):
     fleet = Fleet(tmp_path, {"WORD": "hello"})
     fleet.start(
         "one", "-c", "import os, time; print(os.environ['WORD'], flush=True); time.sleep(60)"
@@ -79,7 +75,7 @@ def test_fleet_stops_its_processes_and_removes_pid_file(tmp_path: Path) -> None:
     assert not (tmp_path / PIDS).exists()
 
 
-def test_a_role_that_does_not_run_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_role_that_does_not_run_is_not_waited_for(tmp_path):
     fleet = Fleet(tmp_path, {})
     fleet.start("one", "-c", "raise SystemExit('no port is free')")
 
@@ -87,7 +83,7 @@ def test_a_role_that_does_not_run_is_not_waited_for(tmp_path: Path) -> None:
         fleet.wait_for("one", "ready")
 
 
-def test_a_case_needs_a_name(tmp_path: Path) -> None:
+def test_a_case_needs_a_name(tmp_path):
     done = programs.python("-m", "tests.benchmarks.measured")
 
     assert done.returncode == 1
@@ -95,7 +91,7 @@ def test_a_case_needs_a_name(tmp_path: Path) -> None:
     assert (child.UNAVAILABLE, child.WRONG) == (3, 4)
 
 
-def test_marks_count_orders_and_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marks_count_orders_and_seconds(tmp_path, monkeypatch):
     lines = ["begun 0 10.0", "begun 1 10.5", "ended 1 11.0", "ended 0 12.5"]
     (tmp_path / "marks").write_text("\n".join(lines) + "\n")
 
@@ -110,16 +106,14 @@ def test_marks_count_orders_and_seconds(tmp_path: Path, monkeypatch: pytest.Monk
         ([], "0 of 2 orders have begun"),
     ],
 )
-def test_marks_tell_what_was_lost_or_happened_twice(
-    lines: list[str], said: str, tmp_path: Path
-) -> None:
+def test_marks_tell_what_was_lost_or_happened_twice(lines, said, tmp_path):
     (tmp_path / "marks").write_text("\n".join(lines))
 
     with pytest.raises(Wrong, match=said):
         marks.check(tmp_path, 2)
 
 
-def test_a_line_is_seen_when_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_is_seen_when_it_is_printed(tmp_path, monkeypatch):
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     monkeypatch.setattr(processes, "READY_SECONDS", 10)
 

@@ -1,7 +1,5 @@
 """What the command line takes, and what it says of the rest."""
 
-from pathlib import Path
-
 import pytest
 
 from benchmarks import options
@@ -16,13 +14,13 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().err
 
 
-def test_without_words_every_case_is_measured_three_times() -> None:
+def test_without_words_every_case_is_measured_three_times():
     assert options.parse([]) == Options(
         cases=tuple(CASES), database="postgresql", broker="rabbitmq", rounds=3
     )
 
 
-def test_the_short_form_has_the_ways_in_which_orders_come() -> None:
+def test_the_short_form_has_the_ways_in_which_orders_come():
     cases = (
         "slow overload beside paced starved beside-long rated outage stack sustained steady latency"
         " filled http apply submission"
@@ -30,7 +28,7 @@ def test_the_short_form_has_the_ways_in_which_orders_come() -> None:
     assert options.parse(["--quick"]).cases == tuple(cases.split())
 
 
-def test_all_words(tmp_path: Path) -> None:
+def test_all_words(tmp_path):
     words = ["--cases", "apply, http,apply", "--rounds", "5", "--orders", "70"]
     words += ["--on", "sqlite+redis"]
     words += ["--large", "--json", str(tmp_path / "a.json"), "--report", str(tmp_path / "new")]
@@ -65,20 +63,18 @@ def test_all_words(tmp_path: Path) -> None:
         (["--fast"], "unrecognized arguments: --fast"),
     ],
 )
-def test_what_is_wrong_is_said(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_wrong_is_said(words, said, capsys):
     assert said in refused(capsys, *words)
 
 
-def test_a_report_cannot_go_into_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_cannot_go_into_a_file(tmp_path, capsys):
     taken = tmp_path / "taken"
     taken.touch()
 
     assert f"{taken} is a file. Name a folder" in refused(capsys, "--report", str(taken))
 
 
-def test_the_list_names_every_case(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_names_every_case(capsys):
     with pytest.raises(SystemExit) as ended:
         options.parse(["--list"])
 
@@ -87,13 +83,13 @@ def test_the_list_names_every_case(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.split()[0] for line in lines] == list(CASES)
 
 
-def test_peers_are_left_out_where_others_are_named() -> None:
+def test_peers_are_left_out_where_others_are_named():
     chosen = [options.parse(["--peers", said]).peers for said in ("none", "dbos, dbos")]
 
     assert chosen == [(), ("dbos",)]
 
 
-def test_sizes_follow_the_form_unless_orders_are_given() -> None:
+def test_sizes_follow_the_form_unless_orders_are_given():
     sizes = [
         options.parse(words).size(6000, 2000) for words in ([], ["--quick"], ["--orders", "40"])
     ]

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.volume
-def test_every_address_that_is_measured_is_answered_with_a_page() -> None:
+def test_every_address_that_is_measured_is_answered_with_a_page():
     order_in_error()
     order_with("processed", charge_payment="processed")
     client = Client()

@@ -39,7 +39,7 @@ def filled() -> Iterator[int]:
     call_command("flush", interactive=False, verbosity=0)
 
 
-def test_every_invariant_holds_of_a_mixture_of_everything(filled: int) -> None:
+def test_every_invariant_holds_of_a_mixture_of_everything(filled):
     assert invariants.violations() == []
     assert shop.violations(None) == []
 
@@ -60,7 +60,7 @@ def test_every_invariant_holds_of_a_mixture_of_everything(filled: int) -> None:
     assert Journal.objects.filter(event="expired").exists()
 
 
-def test_every_order_is_its_own(filled: int) -> None:
+def test_every_order_is_its_own(filled):
     found = Order.objects.select_related("process").order_by("-number")[: ORDERS // 2]
     for order in found:
         assert order.process.subject == str(order)
@@ -69,7 +69,7 @@ def test_every_order_is_its_own(filled: int) -> None:
         assert order.process.input["customer"]["email"] == order.customer_email
 
 
-def test_the_indexes_are_there_again_and_new_orders_get_numbers_of_their_own(filled: int) -> None:
+def test_the_indexes_are_there_again_and_new_orders_get_numbers_of_their_own(filled):
     names = {index.name for model in (Process, Journal, Order) for index in model._meta.indexes}
     with connection.cursor() as cursor:
         cursor.execute("SELECT indexname FROM pg_indexes WHERE schemaname = current_schema()")

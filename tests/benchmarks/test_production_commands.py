@@ -4,7 +4,7 @@ from benchmarks.ours import running
 from benchmarks.processes import ROOT
 
 
-def test_the_workers_are_started_by_the_commands_of_the_page() -> None:
+def test_the_workers_are_started_by_the_commands_of_the_page():
     page = (ROOT / "docs/how-to/run-in-production.md").read_text(encoding="utf-8")
     processes = page[page.index("## 4. Processes") : page.index("### The web and its proxy")]
     start = "celery -A sasproject worker"

@@ -1,7 +1,6 @@
 """The JSON, the bars, and what people are shown of both."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +23,7 @@ def verdicts(**measured: object) -> dict[str, str]:
     return {one["says"]: one["verdict"] for one in found(**measured)["bars"]}
 
 
-def test_every_case_has_a_key_and_is_null_until_it_is_measured() -> None:
+def test_every_case_has_a_key_and_is_null_until_it_is_measured():
     keys = (
         "slow overload beside paced starved beside_long rated outage stack sustained steady latency"
         " filled http apply submission fan_out sweep recovery costs growth idle_cpu_percent"
@@ -34,7 +33,7 @@ def test_every_case_has_a_key_and_is_null_until_it_is_measured() -> None:
     assert set(result.RUN) == set(CASES)
 
 
-def test_benchmark_result_names_machine_and_missing_cases() -> None:
+def test_benchmark_result_names_machine_and_missing_cases():
     bench = Bench(Options(cases=(), database="sqlite", broker="none"))
     bench.raw.append({"case": "apply", "round": 1, "name": "ours", "steps_per_second": 1.0})
     bench.missing["filled: dbos"] = "not installed"
@@ -50,7 +49,7 @@ def test_benchmark_result_names_machine_and_missing_cases() -> None:
     }
     assert whole["rounds"] == bench.raw
     assert set(whole["machine"]) == {
-        *("cores", "model", "memory_gb", "system", "python", "at", "packages", "servers"),
+        *("cores", "model", "memory_gb", "system", "python", "at", "packages", "servers")
     }
     assert whole["machine"]["packages"]["celery"].startswith("5.")
     json.dumps(whole)
@@ -60,25 +59,25 @@ def test_benchmark_result_names_machine_and_missing_cases() -> None:
     ("ratio", "verdict"),
     [(6.29, "missed"), (6.3, "met"), (11.9, "met"), (12.0, "stretch"), (None, "not measured")],
 )
-def test_a_bar_is_met_at_its_bound(ratio: float | None, verdict: str) -> None:
+def test_a_bar_is_met_at_its_bound(ratio, verdict):
     ratios = {"filled/dbos": ratio}
 
     assert verdicts(ratios=ratios)["times DBOS"] == verdict
 
 
 @pytest.mark.parametrize(("p50", "verdict"), [(1.6, "met"), (1.61, "missed")])
-def test_a_limit_is_met_at_its_bound(p50: float, verdict: str) -> None:
+def test_a_limit_is_met_at_its_bound(p50, verdict):
     assert verdicts(ratios={"latency/restate": p50})["p50, times Restate"] == verdict
 
 
-def test_a_bar_of_production_is_not_judged_elsewhere() -> None:
+def test_a_bar_of_production_is_not_judged_elsewhere():
     measured = {**found(ratios={"filled/dbos": 99.0}), "on": "postgresql+redis"}
     of_dbos = next(bar for bar in BARS if bar.says == "times DBOS")
 
     assert of_dbos.verdict(measured) == "not measured"
 
 
-def test_no_error_is_allowed_at_all() -> None:
+def test_no_error_is_allowed_at_all():
     errors = "SQLite: errors 'database is locked'"
 
     assert [
@@ -87,7 +86,7 @@ def test_no_error_is_allowed_at_all() -> None:
     ] == ["met", "missed"]
 
 
-def test_the_terminal_shows_dashes_for_what_has_no_figure() -> None:
+def test_the_terminal_shows_dashes_for_what_has_no_figure():
     shown = text.render(
         found(
             filled=FILLED,
@@ -104,7 +103,7 @@ def test_the_terminal_shows_dashes_for_what_has_no_figure() -> None:
     assert "\x1b" not in shown
 
 
-def test_what_comes_from_outside_is_escaped_on_the_page(tmp_path: Path) -> None:
+def test_what_comes_from_outside_is_escaped_on_the_page(tmp_path):
     whole = found(
         filled=FILLED,
         missing={"filled: dbos": "<script>alert('x')</script> & more"},
@@ -123,7 +122,7 @@ def test_what_comes_from_outside_is_escaped_on_the_page(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "made" / "report.json").read_text()) == whole
 
 
-def test_only_what_stands_between_the_markers_is_written(tmp_path: Path) -> None:
+def test_only_what_stands_between_the_markers_is_written(tmp_path):
     page, source = tmp_path / "page.md", tmp_path / "run.json"
     page.write_text(f"before\n{docs.BEGIN}\nold\n{docs.END}\nafter\n")
     source.write_text(json.dumps(found(filled=FILLED)))
@@ -139,7 +138,7 @@ def test_only_what_stands_between_the_markers_is_written(tmp_path: Path) -> None
     assert "old" not in once
 
 
-def test_a_page_without_markers_is_left_alone(tmp_path: Path) -> None:
+def test_a_page_without_markers_is_left_alone(tmp_path):
     page, source = tmp_path / "page.md", tmp_path / "run.json"
     page.write_text("no figures here\n")
     source.write_text("{}")
@@ -150,7 +149,7 @@ def test_a_page_without_markers_is_left_alone(tmp_path: Path) -> None:
     assert page.read_text() == "no figures here\n"
 
 
-def test_a_thousand_times_the_load_is_calculated_from_what_an_order_cost() -> None:
+def test_a_thousand_times_the_load_is_calculated_from_what_an_order_cost():
     costs = {"scheduler": 0.6, "agents": 1.2, "postgres": 2.4, "rabbitmq": 0.3, "beat": 0.1}
 
     light = {"case": "steady_5", "name": "ours", "cpu_ms_per_order": {"scheduler": 9.0}}

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ from tests.services import POSTGRES, RABBITMQ, answers, missing
 pytestmark = pytest.mark.slow
 
 
-def test_forty_orders(tmp_path: Path) -> None:
+def test_forty_orders(tmp_path):
     if not (answers(POSTGRES) and answers(RABBITMQ)):
         missing("PostgreSQL and RabbitMQ are needed")
     output = tmp_path / "run.json"

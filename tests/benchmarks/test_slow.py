@@ -14,7 +14,7 @@ LOADED = {"orders": 150, "ended": 150, "per_second": 9.0, "calls_at_once": 39.0,
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def asked(monkeypatch) -> list[dict[str, Any]]:
     """Have measurements made up; return what each was asked for."""
     made: list[dict[str, Any]] = []
 
@@ -31,7 +31,7 @@ def bench(**how: Any) -> Bench:
     return Bench(Options(cases=(), rounds=1, peers=("chain_threads", "dbos"), **how))
 
 
-def test_the_short_form_is_the_saturated_service_of_a_second(asked: list[dict[str, Any]]) -> None:
+def test_the_short_form_is_the_saturated_service_of_a_second(asked):
     made = slow.slow(bench(is_quick=True))
 
     assert list(made["slow"]) == ["c2_1s_above"]
@@ -52,15 +52,11 @@ def test_the_short_form_is_the_saturated_service_of_a_second(asked: list[dict[st
         ("", list(slow.SETTINGS)),
     ],
 )
-def test_parts_are_chosen_by_their_names(
-    only: str, names: list[str], asked: list[dict[str, Any]]
-) -> None:
+def test_parts_are_chosen_by_their_names(only, names, asked):
     assert list(slow.slow(bench(only=only))["slow"]) == names
 
 
-def test_orders_one_by_one_come_by_what_can_be_done(
-    asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_orders_one_by_one_come_by_what_can_be_done(asked, monkeypatch):
     monkeypatch.setattr(arriving, "FIGURES", ("orders",))
     monkeypatch.setattr(arriving, "_worst", list)
     arriving.paced(bench(is_quick=True))
@@ -69,14 +65,14 @@ def test_orders_one_by_one_come_by_what_can_be_done(
     assert words == [["capacity", "500", "2"], ["paced", "4", "9", "20", "2", "0"]]
 
 
-def test_overload_is_twice_what_there_is_room_for(asked: list[dict[str, Any]]) -> None:
+def test_overload_is_twice_what_there_is_room_for(asked):
     made = slow.overload(bench())
 
     assert list(made["overload"]) == ["services", "machine"]
     assert asked[0]["words"] == ["loaded", "3600", "20", "390"]
 
 
-def test_a_ratio_of_the_quick_agent_is_of_one_round(asked: list[dict[str, Any]]) -> None:
+def test_a_ratio_of_the_quick_agent_is_of_one_round(asked):
     made = slow.beside(bench())
 
     assert made["beside"]["p95_ratio"] == 1.5
@@ -87,9 +83,7 @@ def test_a_ratio_of_the_quick_agent_is_of_one_round(asked: list[dict[str, Any]])
     assert {one["contender"] for one in asked} == {"ours"}
 
 
-def test_orders_of_ours_without_an_end_fail_the_run_and_keep_their_figures(
-    asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_orders_of_ours_without_an_end_fail_the_run_and_keep_their_figures(asked, monkeypatch):
     monkeypatch.setitem(LOADED, "ended", 149)
     one = bench(is_quick=True)
 
@@ -99,7 +93,7 @@ def test_orders_of_ours_without_an_end_fail_the_run_and_keep_their_figures(
     assert one.wrong == ["slow_c2_1s_above: ours: 149 of 150 orders have ended"]
 
 
-def test_the_report_begins_with_what_users_have() -> None:
+def test_the_report_begins_with_what_users_have():
     table = {"ours": {**LOADED, "calls_most": 40}, "dbos": None}
     shown = text.render(
         found(
@@ -136,7 +130,7 @@ def test_the_report_begins_with_what_users_have() -> None:
         ({"overload": {"services": {"ours": {"held_percent": 95.0}}}}, "done/s in the", "met"),
     ],
 )
-def test_the_bars_of_slow_services(measured: dict[str, Any], says: str, verdict: str) -> None:
+def test_the_bars_of_slow_services(measured, says, verdict):
     judged = [one["verdict"] for one in found(**measured)["bars"] if says in one["says"]]
 
     assert verdict in judged

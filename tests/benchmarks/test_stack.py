@@ -12,7 +12,7 @@ from workers.models import Process
 
 
 @pytest.mark.django_db
-def test_what_was_called_again_is_a_share_of_the_claims() -> None:
+def test_what_was_called_again_is_a_share_of_the_claims():
     assert again() == {"claims": 0, "again": 0, "again_percent": None}
     first, second = (submit("toy_line", subject=str(n), input={}) for n in range(2))
     first.steps.filter(name="one").update(attempt=3)
@@ -32,7 +32,7 @@ def processes() -> list[Process]:
 
 
 @pytest.mark.django_db
-def test_an_order_without_an_end_is_later_than_all_others(processes: list[Process]) -> None:
+def test_an_order_without_an_end_is_later_than_all_others(processes):
     last_due = processes[0].created_at.timestamp()
 
     found = stack._ends(4, 3, last_due, 120.0)
@@ -42,7 +42,7 @@ def test_an_order_without_an_end_is_later_than_all_others(processes: list[Proces
 
 
 @pytest.mark.django_db
-def test_the_last_end_counts_from_the_last_submission(processes: list[Process]) -> None:
+def test_the_last_end_counts_from_the_last_submission(processes):
     Process.objects.filter(finished_at=None).delete()
     last_due = Process.objects.latest("finished_at").finished_at.timestamp() - 4
 
@@ -50,7 +50,7 @@ def test_the_last_end_counts_from_the_last_submission(processes: list[Process]) 
 
 
 @pytest.mark.django_db
-def test_an_order_that_was_not_processed_has_no_figure(processes: list[Process]) -> None:
+def test_an_order_that_was_not_processed_has_no_figure(processes):
     Process.objects.filter(pk=processes[0].pk).update(state="compensated")
 
     with pytest.raises(Wrong, match="1 of 3 orders ended otherwise"):

@@ -12,7 +12,7 @@ from workers.supervisor import beat_schedule
 pytestmark = pytest.mark.django_db
 
 
-def test_without_the_journal_nothing_writes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_journal_nothing_writes_it(monkeypatch):
     beat_schedule.ensure_flow()
     submit("toy_line", subject="Toy", input={}, now=NOW)
     assert Journal.objects.count() == 1

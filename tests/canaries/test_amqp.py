@@ -10,12 +10,12 @@ from amqp import spec
 from amqp.channel import Channel
 
 
-def test_many_messages_cannot_be_got_by_one_call() -> None:
+def test_many_messages_cannot_be_got_by_one_call():
     """Red when they can: then ``queue_drain._get_at_once`` may go."""
     assert {name for name in dir(Channel) if name.startswith("basic_get")} == {"basic_get"}
 
 
-def test_a_get_can_be_sent_without_waiting_for_its_answer() -> None:
+def test_a_get_can_be_sent_without_waiting_for_its_answer():
     """``queue_drain._get_at_once`` sends as ``basic_get`` does, and waits for all answers then."""
     channel = MagicMock(spec=Channel)
 
@@ -31,9 +31,7 @@ def test_a_get_can_be_sent_without_waiting_for_its_answer() -> None:
 @pytest.mark.parametrize(
     ("event", "heard"), [("basic_ack", [(7, True)]), ("basic_nack", [(7, True)])]
 )
-def test_confirms_are_heard_of_by_events_of_the_channel(
-    event: str, heard: list[tuple[int, bool]]
-) -> None:
+def test_confirms_are_heard_of_by_events_of_the_channel(event, heard):
     """``publisher`` counts a batch's confirms by them."""
     confirms: list[tuple[int, bool]] = []
     channel = SimpleNamespace(events=defaultdict(set))
@@ -44,6 +42,6 @@ def test_confirms_are_heard_of_by_events_of_the_channel(
     assert confirms == heard
 
 
-def test_a_batch_of_confirms_cannot_be_waited_for() -> None:
+def test_a_batch_of_confirms_cannot_be_waited_for():
     """Red when it can: then ``publisher`` need not count them."""
     assert [name for name in dir(Channel) if "confirm" in name and "wait" in name] == []

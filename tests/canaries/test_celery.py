@@ -14,7 +14,7 @@ from celery.worker import worker as worker_module
 from sasproject.celery import app
 
 
-def test_a_message_is_a_tuple_whose_body_can_be_replaced() -> None:
+def test_a_message_is_a_tuple_whose_body_can_be_replaced():
     """``publisher.send`` writes the body itself and hands the message over as Celery made it."""
     assert task_message._fields == ("headers", "properties", "body", "sent_event")
 
@@ -24,7 +24,7 @@ def test_a_message_is_a_tuple_whose_body_can_be_replaced() -> None:
     assert message._replace(body=b"[]").body == b"[]"
 
 
-def test_the_django_fixup_drops_the_connection_whatever_its_age() -> None:
+def test_the_django_fixup_drops_the_connection_whatever_its_age():
     """Red when it heeds ``CONN_MAX_AGE``: then ``workers.celery.django_fixup`` may go."""
     fixup = DjangoWorkerFixup(app)
     fixup._close_database = Mock()  # type: ignore[method-assign]
@@ -34,7 +34,7 @@ def test_the_django_fixup_drops_the_connection_whatever_its_age() -> None:
     assert fixup._close_database.call_count == 1
 
 
-def test_the_django_fixup_connects_the_worker_fixup_that_it_is_given() -> None:
+def test_the_django_fixup_connects_the_worker_fixup_that_it_is_given():
     """``django_fixup.replace_in`` gives it ours, before ``worker_init`` connects it."""
     (fixup,) = [one for one in app._fixups if isinstance(one, DjangoFixup)]
     before = fixup.worker_fixup
@@ -48,9 +48,7 @@ def test_the_django_fixup_connects_the_worker_fixup_that_it_is_given() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "waits"), [(7, [7]), (0, [])])
-def test_a_worker_reads_its_time_to_end_when_it_ends(
-    seconds: int, waits: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_reads_its_time_to_end_when_it_ends(seconds, waits, monkeypatch):
     """``graceful_shutdown`` sets it while the worker runs, and to 0 once the time is over."""
     slept: list[int] = []
     monkeypatch.setattr(worker_module, "sleep", slept.append)
@@ -64,12 +62,12 @@ def test_a_worker_reads_its_time_to_end_when_it_ends(
     assert slept == waits
 
 
-def test_a_worker_says_that_it_ends_at_once() -> None:
+def test_a_worker_says_that_it_ends_at_once():
     """``graceful_shutdown`` reads it at the interpreter's exit."""
     assert state.should_terminate is None
 
 
-def test_beat_closes_its_connection_in_the_handler_of_a_signal() -> None:
+def test_beat_closes_its_connection_in_the_handler_of_a_signal():
     """Once it does not, ``hooks.end_at_once`` may go."""
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     service = Mock()

@@ -11,7 +11,7 @@ from django.db.transaction import Atomic
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_atomic_is_a_class_whose_end_takes_the_error() -> None:
+def test_atomic_is_a_class_whose_end_takes_the_error():
     """``failpoints.durable`` is a subclass; where ``Atomic`` ends otherwise it must follow."""
     assert list(inspect.signature(Atomic.__init__).parameters) == [
         *("self", "using", "savepoint", "durable")
@@ -22,7 +22,7 @@ def test_atomic_is_a_class_whose_end_takes_the_error() -> None:
 
 
 @pytest.mark.postgresql
-def test_a_transaction_that_is_over_already_is_ended_without_a_word() -> None:
+def test_a_transaction_that_is_over_already_is_ended_without_a_word():
     """``transactions.durable`` sends COMMIT with the last write, before Django asks for it.
 
     Where Django keeps books of its own on the server's transaction, that must be told to it.
@@ -39,12 +39,12 @@ def test_a_transaction_that_is_over_already_is_ended_without_a_word() -> None:
         cursor.execute("DROP TABLE canary")
 
 
-def test_django_cannot_send_statements_without_waiting_for_each() -> None:
+def test_django_cannot_send_statements_without_waiting_for_each():
     """Red when it can: then pipelines, BEGIN and COMMIT may be its own (``workers/store/db``)."""
     assert [name for name in dir(BaseDatabaseWrapper) if "pipeline" in name] == []
 
 
-def test_checks_are_not_told_which_command_runs_them() -> None:
+def test_checks_are_not_told_which_command_runs_them():
     """Red when they are: then ``workers.ops.checks.is_asked_for`` need not walk the stack."""
     assert set(inspect.signature(registry.run_checks).parameters) == {
         *("app_configs", "tags", "include_deployment_checks", "databases")

@@ -37,25 +37,19 @@ def _waits(own: "psycopg.Connection[tuple[object, ...]]", monkeypatch: pytest.Mo
         return len(waits)
 
 
-def test_it_waits_for_the_begin_of_its_own(
-    own: "psycopg.Connection[tuple[object, ...]]", monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_waits_for_the_begin_of_its_own(own, monkeypatch):
     """Red when it does not: then ``prepared_plans.takes_over_begin`` may go."""
     assert _waits(own, monkeypatch) == 1
 
 
-def test_psycopg_pipeline_does_not_wait_for_begin_under_autocommit(
-    own: "psycopg.Connection[tuple[object, ...]]", monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_psycopg_pipeline_does_not_wait_for_begin_under_autocommit(own, monkeypatch):
     """``takes_over_begin`` switches ``autocommit`` on and sends BEGIN as a statement."""
     own.autocommit = True
 
     assert _waits(own, monkeypatch) == 0
 
 
-def test_what_is_prepared_is_said_by_the_connection_alone(
-    own: "psycopg.Connection[tuple[object, ...]]",
-) -> None:
+def test_what_is_prepared_is_said_by_the_connection_alone(own):
     """Red when a cursor can say it: then ``prepared_plans._preparing`` may go."""
     assert not hasattr(own.cursor(), "prepare_threshold")
     own.prepare_threshold = 0
@@ -67,9 +61,7 @@ def test_what_is_prepared_is_said_by_the_connection_alone(
     assert prepared == (1,)
 
 
-def test_a_wait_that_ends_is_psycopg_s_own(
-    own: "psycopg.Connection[tuple[object, ...]]",
-) -> None:
+def test_a_wait_that_ends_is_psycopg_s_own(own):
     """Red when a connection can be told so: then ``sasproject.postgresql.base._wait`` may go."""
     assert not [name for name in dir(own) if "timeout" in name]
     assert "timeout" not in inspect.signature(own.execute).parameters

@@ -19,7 +19,7 @@ SEED = 7
 
 
 @pytest.fixture(params=["postgresql+rabbitmq"])
-def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
+def stage(request) -> Iterator[Stage]:
     """Yield a stage; what is told while it plays is shown with a test that fails."""
     try:
         if "postgresql" in request.param:

@@ -1,6 +1,5 @@
 """The reconciliation on real rows and real ledgers finds what is wrong, and nothing else."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from tests.integration.test_shop_undo import order, run, switch
 from tests.sandbox.caller import Caller
 from workers.client import answers, operations
 from workers.models import Process, Step
-from workers.testing import Wire
 
 __all__ = ["flow_rows", "order"]
 pytestmark = pytest.mark.django_db
@@ -33,14 +31,12 @@ def unexplained(sandbox: Sandbox) -> list[str]:
     return books.unexplained(rows, sandbox.url, stocked=10)
 
 
-def test_chaos_books_start_with_the_demo_stock() -> None:
+def test_chaos_books_start_with_the_demo_stock():
     assert books.STOCKED == demo_data.STOCK
 
 
 @pytest.mark.parametrize("card", ["processed", "compensated"])
-def test_an_order_that_ended_as_it_should_is_explained(
-    wire: Wire, sandbox: Sandbox, order: Order, card: str
-) -> None:
+def test_an_order_that_ended_as_it_should_is_explained(wire, sandbox, order, card):
     if card == "compensated":
         switch(sandbox, "billing", {"fail_every": 1, "error_status": 422})
     run(wire)
@@ -114,22 +110,14 @@ def untold(order: Order, caller: Caller) -> None:
         (untold, ["order N: in error, and nobody was told"]),
     ],
 )
-def test_what_is_wrong_outside_or_in_the_rows_is_found(
-    wire: Wire,
-    sandbox: Sandbox,
-    order: Order,
-    spoil: Callable[[Order, Caller], None],
-    said: list[str],
-) -> None:
+def test_what_is_wrong_outside_or_in_the_rows_is_found(wire, sandbox, order, spoil, said):
     run(wire)
     spoil(order, Caller(sandbox.url))
 
     assert unexplained(sandbox) == [line.replace("N", str(order.number), 1) for line in said]
 
 
-def test_what_a_person_did_by_hand_is_in_no_ledger(
-    wire: Wire, sandbox: Sandbox, order: Order
-) -> None:
+def test_what_a_person_did_by_hand_is_in_no_ledger(wire, sandbox, order):
     switch(sandbox, "payment", {"fail_every": 1, "error_status": 404})
     run(wire)
     assert Step.objects.get(name="charge_payment").state == "error"
@@ -142,9 +130,7 @@ def test_what_a_person_did_by_hand_is_in_no_ledger(
     assert unexplained(sandbox) == []
 
 
-def test_an_order_that_came_back_has_its_money_back(
-    wire: Wire, sandbox: Sandbox, order: Order
-) -> None:
+def test_an_order_that_came_back_has_its_money_back(wire, sandbox, order):
     run(wire)
     call_command("order", "return", str(order.number), reason="too small")
     back = Process.objects.get(workflow="return")

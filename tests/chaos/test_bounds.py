@@ -34,31 +34,31 @@ SCENARIOS_SAY = {name: scenario.says for name, scenario in SCENARIOS.items()}
         (None, True, False),
     ],
 )
-def test_a_bound_is_held_or_not(measured: float | None, is_floor: bool, holds: bool) -> None:
+def test_a_bound_is_held_or_not(measured, is_floor, holds):
     bound = Bound("time", measured, 10.0, "s", is_floor)
     assert bound.holds is holds
     assert str(bound).startswith("held: time" if holds else "MISSED: time")
 
 
-def test_a_share_is_the_value_below_which_it_lies() -> None:
+def test_a_share_is_the_value_below_which_it_lies():
     assert share([], 0.99) is None
     assert share([3.0, 1.0, 2.0], 0.5) == 2.0
     assert share([float(n) for n in range(100)], 0.99) == 99.0
 
 
-def test_steadiness_compares_the_halves() -> None:
+def test_steadiness_compares_the_halves():
     assert _steadiness([(0, 0), (1, 1), (5, 50), (9, 100)]) == 1.0
     assert _steadiness([(0, 0), (1, 1), (5, 50), (13, 100)]) == 0.5
     assert _steadiness([(0, 0)]) is None
 
 
-def test_a_silence_is_the_longest_time_between_two_effects() -> None:
+def test_a_silence_is_the_longest_time_between_two_effects():
     assert longest_silence([1.0, 2.0, 6.5, 7.0]) == 4.5
     # Nothing but the end of the faults was seen.
     assert longest_silence([9.0]) is None
 
 
-def test_a_chronicle_begins_with_what_is_up() -> None:
+def test_a_chronicle_begins_with_what_is_up():
     chronicle = Chronicle()
     chronicle.lane("beat", "down")
     chronicle.lane("beat", "up")
@@ -94,9 +94,7 @@ class Told(Stage):
         ("n4", "sqlite+filesystem", "broker-wipe", 15),
     ],
 )
-def test_a_crash_and_a_wipe_are_what_they_are_on_the_pair(
-    tmp_path: Path, name: str, pair: str, fault: str, every: float
-) -> None:
+def test_a_crash_and_a_wipe_are_what_they_are_on_the_pair(tmp_path, name, pair, fault, every):
     stage = Told(["--scenario", name, "--on", pair, "--orders", "9"], tmp_path)
     (bound,) = _play(stage, stage.options)
     without, under_faults = stage.plans

@@ -17,7 +17,6 @@ from tests.chaos.run import Plan, Run
 from tests.chaos.scenarios.outages import strike_for
 from tests.chaos.schedule import Strike
 from tests.chaos.single import figures, nothing_wrong, play
-from tests.chaos.stage import Stage
 from tests.chaos.witness import Witness
 from tests.programs import until
 
@@ -40,7 +39,7 @@ def scene_of(crashed: list[str], *up: str) -> Scene:
     return Scene(system, Chronicle(), threading.Event(), {"direct": one("direct")})
 
 
-def test_crash_all_kills_every_member_but_the_sandbox() -> None:
+def test_crash_all_kills_every_member_but_the_sandbox():
     crashed: list[str] = []
     scene = scene_of(crashed, "agents-1", "beat", "direct", "sandbox")
     CATALOGUE["crash-all"].strike(scene, STRIKE)
@@ -49,7 +48,7 @@ def test_crash_all_kills_every_member_but_the_sandbox() -> None:
     assert (mark.fault, mark.says) == ("crash-all", "kill -9 of 3 at once")
 
 
-def test_crash_all_records_no_strike_if_no_member_is_up() -> None:
+def test_crash_all_records_no_strike_if_no_member_is_up():
     scene = scene_of([])
     CATALOGUE["crash-all"].strike(scene, STRIKE)
     assert scene.chronicle.strikes() == {}
@@ -66,7 +65,7 @@ def test_crash_all_records_no_strike_if_no_member_is_up() -> None:
     ],
     ids=["unseen", "before", "still", "accepted", "moved on"],
 )
-def test_it_strikes_again_once_something_has_moved(samples: list[Sample], strikes: int) -> None:
+def test_it_strikes_again_once_something_has_moved(samples, strikes):
     scene = scene_of([], "agents-1")
     scene.chronicle.marks.append(Mark("crash-all", "system", "", 1.0))
     scene.chronicle.marks.append(Mark("kill", "agents-1", "", 9.0))
@@ -75,12 +74,12 @@ def test_it_strikes_again_once_something_has_moved(samples: list[Sample], strike
     assert scene.chronicle.strikes()["crash-all"] == strikes
 
 
-def test_crash_all_is_not_among_usual_faults() -> None:
+def test_crash_all_is_not_among_usual_faults():
     assert "crash-all" not in USUAL
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Path:
+def database(tmp_path) -> Path:
     """Return a file with a table and an index on it, of many pages."""
     path = tmp_path / "shop.sqlite3"
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -97,11 +96,11 @@ def observer_of(path: Path, database: str = "sqlite") -> Observer:
     return Observer(system, Chronicle(), register)
 
 
-def test_a_sound_file_has_no_damages(database: Path) -> None:
+def test_a_sound_file_has_no_damages(database):
     assert observer_of(database).damages() == []
 
 
-def test_an_index_that_lacks_a_row_is_a_damage(database: Path) -> None:
+def test_an_index_that_lacks_a_row_is_a_damage(database):
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("PRAGMA writable_schema = ON")
         (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'i'")
@@ -119,16 +118,16 @@ def test_an_index_that_lacks_a_row_is_a_damage(database: Path) -> None:
     ]
 
 
-def test_a_file_that_is_no_database_is_a_damage(database: Path) -> None:
+def test_a_file_that_is_no_database_is_a_damage(database):
     database.write_bytes(b"x" * 4096)
     assert observer_of(database).damages() == ["file is not a database"]
 
 
-def test_postgresql_is_not_asked(tmp_path: Path) -> None:
+def test_postgresql_is_not_asked(tmp_path):
     assert observer_of(tmp_path, "postgresql").damages() == []
 
 
-def test_a_damage_fails_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damage_fails_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr(witness, "ask", lambda *_: Witness())
     plan = Plan("sqlite+filesystem", 7, 1.0, (), 0)
     run: Any = Run(plan, tmp_path, print)
@@ -144,7 +143,7 @@ def test_a_damage_fails_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["sqlite+filesystem"], indirect=True)
-def test_crew_restarts_after_crash_all_and_sqlite_file_is_intact(stage: Stage) -> None:
+def test_crew_restarts_after_crash_all_and_sqlite_file_is_intact(stage):
     starts = {}
 
     def act(run: Run) -> None:

@@ -35,7 +35,7 @@ def chronicle() -> Chronicle:
 
 
 @pytest.fixture
-def crew(chronicle: Chronicle) -> Iterator[Crew]:
+def crew(chronicle) -> Iterator[Crew]:
     crew = Crew(chronicle)
     yield crew
     crew.end()
@@ -49,7 +49,7 @@ def states(chronicle: Chronicle, name: str = "agents-1") -> list[str]:
     return [state for _, state in chronicle.lanes[name]]
 
 
-def test_killed_member_is_started_again(crew: Crew, chronicle: Chronicle, tmp_path: Path) -> None:
+def test_killed_member_is_started_again(crew, chronicle, tmp_path):
     member = add(crew, tmp_path)
     crew.start()
     until(lambda: member.pid is not None, 10)
@@ -60,8 +60,8 @@ def test_killed_member_is_started_again(crew: Crew, chronicle: Chronicle, tmp_pa
 
 @pytest.mark.parametrize("is_parent_dead", [False, True])
 def test_a_crash_ends_the_children_too_and_those_whose_parent_is_dead(
-    crew: Crew, tmp_path: Path, is_parent_dead: bool
-) -> None:
+    crew, tmp_path, is_parent_dead
+):
     member = add(crew, tmp_path, source=FORKS)
     assert member.crash() is False
     member.look()
@@ -81,7 +81,7 @@ def runs(pid: int) -> bool:
         return False
 
 
-def test_held_member_stays_down(crew: Crew, tmp_path: Path) -> None:
+def test_held_member_stays_down(crew, tmp_path):
     member = add(crew, tmp_path)
     member.is_held = True
     member.look()
@@ -92,9 +92,7 @@ def test_held_member_stays_down(crew: Crew, tmp_path: Path) -> None:
     assert member.starts == 1
 
 
-def test_frozen_member_stands_still_until_thawed(
-    crew: Crew, chronicle: Chronicle, tmp_path: Path
-) -> None:
+def test_frozen_member_stands_still_until_thawed(crew, chronicle, tmp_path):
     member = add(crew, tmp_path)
     member.look()
     until(lambda: "1\n" in (tmp_path / "agents-1").read_text(), 10)
@@ -107,18 +105,14 @@ def test_frozen_member_stands_still_until_thawed(
     assert states(chronicle) == ["up", "frozen", "up"]
 
 
-def test_what_is_added_to_the_environment_counts_from_the_next_start(
-    crew: Crew, tmp_path: Path
-) -> None:
+def test_what_is_added_to_the_environment_counts_from_the_next_start(crew, tmp_path):
     member = add(crew, tmp_path, source="import os; print(os.environ.get('FAKETIME'))")
     member.extra = {"FAKETIME": "+300s"}
     member.look()
     until(lambda: (tmp_path / "agents-1").read_text() == "+300s\n", 10)
 
 
-def test_dismissed_member_is_ended_and_removed(
-    crew: Crew, chronicle: Chronicle, tmp_path: Path
-) -> None:
+def test_dismissed_member_is_ended_and_removed(crew, chronicle, tmp_path):
     member = add(crew, tmp_path)
     member.look()
     pid = member.pid
@@ -128,9 +122,7 @@ def test_dismissed_member_is_ended_and_removed(
     assert states(chronicle) == ["up", "gone"]
 
 
-def test_a_fault_tries_those_at_work_first(
-    crew: Crew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_tries_those_at_work_first(crew, tmp_path, monkeypatch):
     for number in range(6):
         add(crew, tmp_path, f"agents-{number}")
     add(crew, tmp_path, "beat")

@@ -7,7 +7,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -54,7 +53,7 @@ class Asked(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def register(tmp_path: Path) -> Iterator[Register]:
+def register(tmp_path) -> Iterator[Register]:
     register = Register(tmp_path / "accepted.jsonl")
     yield register
     register.close()
@@ -65,9 +64,7 @@ def system_of(port: int) -> Any:
     return SimpleNamespace(web_url=url, token="t", chronicle=Chronicle())
 
 
-def test_the_same_key_is_sent_until_there_is_an_answer(
-    register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_key_is_sent_until_there_is_an_answer(register, tmp_path, monkeypatch):
     monkeypatch.setattr("tests.chaos.doors.http.AGAIN_SECONDS", 0.0)
     with Shop(None, (503, {}), (429, {}), (500, "no JSON of ours"), (200, {"number": 7})) as shop:
         door = HttpDoor(system_of(shop.server_port), register)
@@ -86,7 +83,7 @@ def test_the_same_key_is_sent_until_there_is_an_answer(
     assert [line["number"] for line in written] == [7]
 
 
-def test_a_no_is_remembered_as_a_no(register: Register) -> None:
+def test_a_no_is_remembered_as_a_no(register):
     with Shop((422, {"detail": "sold out"})) as shop:
         door = HttpDoor(system_of(shop.server_port), register)
         door.place([purchase(1, 5)], None)
@@ -99,7 +96,7 @@ def test_a_no_is_remembered_as_a_no(register: Register) -> None:
     assert "sold out" in register.refused[0]
 
 
-def test_only_the_direct_door_has_a_process_that_can_crash(register: Register) -> None:
+def test_only_the_direct_door_has_a_process_that_can_crash(register):
     door = DirectDoor(system_of(1), register)
     assert (HttpDoor(system_of(1), register).crash(), door.crash()) == (False, False)
     waits = [sys.executable, "-c", "input()"]
@@ -110,7 +107,7 @@ def test_only_the_direct_door_has_a_process_that_can_crash(register: Register) -
         assert door.crash() is False
 
 
-def test_orders_are_drawn_from_the_seed() -> None:
+def test_orders_are_drawn_from_the_seed():
     assert purchase(1, 5) == purchase(1, 5)
     assert purchase(1, 5) != purchase(2, 5)
     addresses = [purchase(1, number).body["customer"]["address"] for number in range(1000)]
@@ -131,7 +128,7 @@ def status(key: str, number: int, sequence: int, state: str) -> tuple[str, Any]:
     return json.dumps(body), message
 
 
-def test_a_status_is_a_yes_and_gaps_are_seen(register: Register) -> None:
+def test_a_status_is_a_yes_and_gaps_are_seen(register):
     door = waiting_door(register, 1, 1, 2, 3)
     keys = [purchase(1, number).key for number in (1, 2, 3)]
     for told in (
@@ -151,9 +148,7 @@ def test_a_status_is_a_yes_and_gaps_are_seen(register: Register) -> None:
     ]
 
 
-def test_door_resends_only_unanswered_orders_that_shop_lacks(
-    register: Register, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_door_resends_only_unanswered_orders_that_shop_lacks(register, monkeypatch):
     sent: list[str] = []
     with Shop((200, {"orders": [{"number": 7}]}), (200, {"orders": []})) as shop:
         door = waiting_door(register, shop.server_port, 1, 2)

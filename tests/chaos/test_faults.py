@@ -21,7 +21,7 @@ from tests.chaos.system import ROOT
 from tests.programs import until
 
 
-def test_names_are_known() -> None:
+def test_names_are_known():
     assert set(USUAL) <= set(CATALOGUE)
     assert set(CATALOGUE) >= FORGETFUL
     assert all(name == fault.name for name, fault in CATALOGUE.items())
@@ -43,18 +43,18 @@ def test_names_are_known() -> None:
         ("clock-skew", "sqlite+rabbitmq", "clock-skew needs postgresql"),
     ],
 )
-def test_a_fault_says_why_it_cannot_strike(name: str, pair: str, said: str) -> None:
+def test_a_fault_says_why_it_cannot_strike(name, pair, said):
     why = CATALOGUE[name].why_not(pair)
     assert why.startswith(said)
     assert bool(why) is bool(said)
 
 
-def test_a_machine_without_the_library_has_one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_the_library_has_one_clock(monkeypatch):
     monkeypatch.setattr(clocks, "library", str)
     assert "libfaketime" in CATALOGUE["clock-skew"].why_not("postgresql+rabbitmq")
 
 
-def test_the_copy_knows_another_version_and_differs_in_nothing_else(tmp_path: Path) -> None:
+def test_the_copy_knows_another_version_and_differs_in_nothing_else(tmp_path):
     copy_code(tmp_path)
     different = [
         path.relative_to(tmp_path)
@@ -65,7 +65,7 @@ def test_the_copy_knows_another_version_and_differs_in_nothing_else(tmp_path: Pa
     assert ELSEWHERE in (tmp_path / different[0]).read_text()
 
 
-def test_a_small_disk_is_filled_to_the_last_byte_and_is_gone_afterwards(tmp_path: Path) -> None:
+def test_a_small_disk_is_filled_to_the_last_byte_and_is_gone_afterwards(tmp_path):
     if why := small_disk.lacks():
         pytest.skip(why)
     with mounted(tmp_path, 2):
@@ -78,7 +78,7 @@ def test_a_small_disk_is_filled_to_the_last_byte_and_is_gone_afterwards(tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_one_child_is_frozen_and_goes_on_later() -> None:
+def test_one_child_is_frozen_and_goes_on_later():
     child = subprocess.Popen(["sleep", "60"])
     member = SimpleNamespace(name="agents-1", family=lambda: [os.getpid(), child.pid])
     crew = SimpleNamespace(victims=lambda random, kind: [member])
@@ -99,7 +99,7 @@ def test_one_child_is_frozen_and_goes_on_later() -> None:
         child.wait()
 
 
-def test_a_child_that_died_while_it_was_frozen_is_nobodys_to_wake() -> None:
+def test_a_child_that_died_while_it_was_frozen_is_nobodys_to_wake():
     child = subprocess.Popen(["true"])
     child.wait()
     member = SimpleNamespace(name="agents-1", family=lambda: [os.getpid(), child.pid])
@@ -116,7 +116,7 @@ def _state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def test_a_purge_takes_what_waits_and_marks_nothing_where_nothing_does(tmp_path: Path) -> None:
+def test_a_purge_takes_what_waits_and_marks_nothing_where_nothing_does(tmp_path):
     backend = SimpleNamespace(broker="filesystem")
     system = SimpleNamespace(backend=backend, messages=tmp_path)
     scene = Scene(system, Chronicle(), threading.Event())  # type: ignore[arg-type]
@@ -139,9 +139,7 @@ def test_a_purge_takes_what_waits_and_marks_nothing_where_nothing_does(tmp_path:
         ({"latency_seconds": 2.0}, {"latency_seconds": 3.0, "hang_rate": 0.1, "seed": 7}),
     ],
 )
-def test_a_service_is_healed_to_what_it_usually_is(
-    usual: dict[str, float], struck: dict[str, float]
-) -> None:
+def test_a_service_is_healed_to_what_it_usually_is(usual, struck):
     said: list[dict[str, float]] = []
     system = SimpleNamespace(usual=usual, set_faults=lambda service, **faults: said.append(faults))
     scene = Scene(system, Chronicle(), threading.Event())  # type: ignore[arg-type]
@@ -152,7 +150,7 @@ def test_a_service_is_healed_to_what_it_usually_is(
     assert said == [struck, usual]
 
 
-def test_a_lie_is_told_by_every_service_and_by_none_afterwards() -> None:
+def test_a_lie_is_told_by_every_service_and_by_none_afterwards():
     said: list[tuple[str, dict[str, float]]] = []
     system = SimpleNamespace(
         usual={}, set_faults=lambda service, **faults: said.append((service, faults))
@@ -167,7 +165,7 @@ def test_a_lie_is_told_by_every_service_and_by_none_afterwards() -> None:
     assert [faults for _, faults in said[4:]] == [{}] * 4
 
 
-def test_a_fault_that_waited_for_its_turn_until_the_end_does_not_strike() -> None:
+def test_a_fault_that_waited_for_its_turn_until_the_end_does_not_strike():
     scene = Scene(None, Chronicle(), threading.Event())  # type: ignore[arg-type]
     first, again = (Strike(at, "broker-stop", 5.0, "") for at in (1.0, 2.0))
     server = SimpleNamespace(busy=threading.RLock(), name="rabbitmq")

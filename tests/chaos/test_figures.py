@@ -2,7 +2,6 @@
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +25,7 @@ SWEEP = {
 }  # fmt: skip
 
 
-def test_every_run_is_a_row_and_what_was_missed_stands_out() -> None:
+def test_every_run_is_a_row_and_what_was_missed_stands_out():
     page = figures.text([SWEEP, GOOD, BAD])
 
     assert (
@@ -42,9 +41,7 @@ def test_every_run_is_a_row_and_what_was_missed_stands_out() -> None:
     assert rows[2] == "| n14 | SQLite, files | 3 |  |  |  |  |  | a sweep: 1 s, bound <= 2 s |"
 
 
-def test_a_run_without_a_verdict_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_without_a_verdict_is_named(tmp_path, capsys):
     good, bad = tmp_path / "good", tmp_path / "bad"
     good.write_text(f"some words\n{json.dumps({**GOOD, 'holds': True})}\n")
     bad.write_text("cannot run\n")
@@ -57,7 +54,7 @@ def test_a_run_without_a_verdict_is_named(
     assert not (tmp_path / "record").exists()
 
 
-def test_runs_are_added_to_those_before_and_none_twice(tmp_path: Path) -> None:
+def test_runs_are_added_to_those_before_and_none_twice(tmp_path):
     record, page = tmp_path / "record", tmp_path / "page"
     record.write_text(json.dumps(SWEEP) + "\n")
     good = tmp_path / "good"
@@ -70,13 +67,11 @@ def test_runs_are_added_to_those_before_and_none_twice(tmp_path: Path) -> None:
     assert "\n2 runs, 100 orders accepted" in page.read_text()
 
 
-def test_the_page_is_what_the_record_says() -> None:
+def test_the_page_is_what_the_record_says():
     assert figures.PATH.read_text() == figures.text(figures.recorded(figures.RECORD))
 
 
-def test_a_file_that_is_not_there_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_not_there_is_named(tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         figures.main([str(tmp_path / "gone")], tmp_path / "record", tmp_path / "page")
     assert ended.value.code == 2

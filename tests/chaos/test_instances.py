@@ -46,7 +46,7 @@ def states(server: Server) -> list[str]:
     return [state for _, state in server.chronicle.lanes[server.name]]
 
 
-def test_postgresql_keeps_what_was_committed(start: Callable[[type[Any]], Any]) -> None:
+def test_postgresql_keeps_what_was_committed(start):
     server: PostgreSQL = start(PostgreSQL)
     with server.connect() as one:
         one.execute("CREATE TABLE kept (n int)")
@@ -60,7 +60,7 @@ def test_postgresql_keeps_what_was_committed(start: Callable[[type[Any]], Any]) 
     assert states(server) == ["starting", "up", "down", "starting", "up"]
 
 
-def test_redis_keeps_what_it_wrote_down(start: Callable[[type[Any]], Any]) -> None:
+def test_redis_keeps_what_it_wrote_down(start):
     server: Redis = start(Redis)
     with server.client() as client:
         client.set("kept", "7")
@@ -70,7 +70,7 @@ def test_redis_keeps_what_it_wrote_down(start: Callable[[type[Any]], Any]) -> No
         assert client.get("kept") == b"7"
 
 
-def test_a_frozen_server_is_silent_and_goes_on_later(start: Callable[[type[Any]], Any]) -> None:
+def test_a_frozen_server_is_silent_and_goes_on_later(start):
     server: Redis = start(Redis)
     server.freeze()
     assert connects(server.port)
@@ -80,9 +80,7 @@ def test_a_frozen_server_is_silent_and_goes_on_later(start: Callable[[type[Any]]
     assert states(server) == ["starting", "up", "frozen", "up"]
 
 
-def test_rabbitmq_keeps_a_durable_queue_and_leaves_sound_ones_alone(
-    start: Callable[[type[Any]], Any],
-) -> None:
+def test_rabbitmq_keeps_a_durable_queue_and_leaves_sound_ones_alone(start):
     server: RabbitMQ = start(RabbitMQ)
     with server.channel() as channel:
         channel.queue_declare("kept", durable=True, auto_delete=False)

@@ -46,9 +46,7 @@ class Node(RabbitMQ):
         ((False, False), ["stop", "start", "revive"], 1),
     ],
 )
-def test_a_node_is_restarted_and_emptied_only_where_it_must_be(
-    looks: tuple[bool, ...], done: list[str], marks: int
-) -> None:
+def test_a_node_is_restarted_and_emptied_only_where_it_must_be(looks, done, marks):
     node = Node(*looks)
     node.mend()
     assert (node.done, node.looks) == (done, [])
@@ -67,9 +65,7 @@ def test_a_node_is_restarted_and_emptied_only_where_it_must_be(
     ],
     ids=["answers", "gone", "hangs", "silent", "somebody's own"],
 )
-def test_queue_that_hangs_is_unsound_and_missing_queue_is_sound(
-    answer: Exception | None, is_sound: bool
-) -> None:
+def test_queue_that_hangs_is_unsound_and_missing_queue_is_sound(answer, is_sound):
     class Channel:
         def queue_declare(self, queue: str, passive: bool) -> Any:
             assert (queue, passive) == ("q", True)

@@ -11,7 +11,7 @@ from tests.chaos.options import MANY_PAUSES, parse
 SCENARIOS = {"n1": "kills"}
 
 
-def test_nothing_said() -> None:
+def test_nothing_said():
     options = parse([], SCENARIOS)
     assert (options.pair, options.faults, options.doors) == (
         "postgresql+rabbitmq",
@@ -21,7 +21,7 @@ def test_nothing_said() -> None:
     assert (options.scenario, options.is_chosen, options.keep) == (None, False, False)
 
 
-def test_everything_said() -> None:
+def test_everything_said():
     words = "--seed 7 --seconds 60 --orders 9 --on sqlite+redis --faults kill,freeze,kill"
     more = "--doors http --scenario n1 --report there --heal-seconds 5 --keep"
     options = parse([*words.split(), *more.split()], SCENARIOS)
@@ -35,18 +35,18 @@ def test_everything_said() -> None:
     assert (options.heal_seconds, options.is_chosen, options.keep) == (5.0, True, True)
 
 
-def test_without_a_seed_there_is_a_new_one_each_time() -> None:
+def test_without_a_seed_there_is_a_new_one_each_time():
     assert len({parse([], SCENARIOS).seed for _ in range(20)}) > 1
 
 
-def test_all_faults_have_longer_pauses_unless_told() -> None:
+def test_all_faults_have_longer_pauses_unless_told():
     found = parse(["--faults", "all"], SCENARIOS)
     assert (found.faults, found.pauses) == (tuple(CATALOGUE), MANY_PAUSES)
     assert parse(["--faults", "all", "--pauses", "2"], SCENARIOS).pauses == 2.0
     assert parse(["--faults", "kill"], SCENARIOS).pauses == 1.0
 
 
-def test_files_carry_no_submissions() -> None:
+def test_files_carry_no_submissions():
     assert "queue" not in parse(["--on", "sqlite+filesystem"], SCENARIOS).doors
 
 
@@ -69,16 +69,14 @@ def test_files_carry_no_submissions() -> None:
         (["--unknown"], "unrecognized arguments: --unknown"),
     ],
 )
-def test_what_is_wrong_is_said(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_wrong_is_said(words, said, capsys):
     with pytest.raises(SystemExit) as ended:
         parse(words, SCENARIOS)
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
 
 
-def test_the_list_names_every_fault_and_scenario(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_names_every_fault_and_scenario(capsys):
     with pytest.raises(SystemExit) as ended:
         parse(["--list"], SCENARIOS)
     assert ended.value.code == 0

@@ -3,14 +3,12 @@
 import io
 import json
 import sys
-from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from orders.models import Order
 from orders.sandbox.server import Sandbox
 from tests.chaos.observer import Away
 from tests.chaos.people import desk_process, people
@@ -21,7 +19,6 @@ from tests.integration.test_shop_undo import order, run
 from tests.sandbox.caller import Caller
 from workers import scheduler
 from workers.models import Process, Step
-from workers.testing import Wire
 
 __all__ = ["flow_rows", "order"]
 
@@ -41,7 +38,7 @@ def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], **
 
 
 @pytest.mark.django_db
-def test_chaos_people_find_paused_order(wire: Wire, order: Order) -> None:
+def test_chaos_people_find_paused_order(wire, order):
     found = meddlers("", rows)
     wanted = {people.AT_WORK, people.IN_ERROR, people.UNDONE, people.PAUSED}
 
@@ -61,14 +58,14 @@ def test_chaos_people_find_paused_order(wire: Wire, order: Order) -> None:
     assert found._choose(people.UNDONE, Random(1)) is None
 
 
-def test_who_cannot_see_the_rows_does_nothing() -> None:
+def test_who_cannot_see_the_rows_does_nothing():
     def away(sql: str) -> list[Any]:
         raise Away("gone")
 
     assert meddlers("", away)._look(people.AT_WORK) == []
 
 
-def test_an_event_tells_the_truth(tmp_path: Path) -> None:
+def test_an_event_tells_the_truth(tmp_path):
     target = Target(7, 7, "charge_payment", "k1", "", "api")
     with Sandbox(tmp_path / "ledger.sqlite3") as service:
         found = meddlers(service.url, None)
@@ -79,13 +76,7 @@ def test_an_event_tells_the_truth(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_an_operator_is_told_whether_it_was_done(
-    wire: Wire,
-    sandbox: Sandbox,
-    order: Order,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_operator_is_told_whether_it_was_done(wire, sandbox, order, monkeypatch, capsys):
     target = {"number": order.number, "process": order.process_id, "step": "", "yes": True}
     assert "paused" in said(monkeypatch, capsys, verb="pause", **target)["done"]
     assert "already" in said(monkeypatch, capsys, verb="pause", **target)["refused"]

@@ -1,7 +1,5 @@
 """The system under test is the one that ships: its processes run with production's settings."""
 
-from pathlib import Path
-
 import pytest
 
 from tests import programs
@@ -16,7 +14,7 @@ print(settings.DEBUG, settings.SECURE_SSL_REDIRECT, settings.BEHIND_PROXY, setti
 
 
 @pytest.mark.volume
-def test_its_processes_run_with_production_settings(tmp_path: Path) -> None:
+def test_its_processes_run_with_production_settings(tmp_path):
     system = System(Backend("sqlite+filesystem", tmp_path, {}, {}), Chronicle())
 
     done = programs.python(

@@ -20,7 +20,7 @@ def run_with(*samples: Sample) -> Any:
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[TextIO, int]]:
+def terminal(monkeypatch) -> Iterator[tuple[TextIO, int]]:
     """Yield a terminal to write to, and where what was written can be read."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -50,24 +50,22 @@ def shown(run: Any, stream: TextIO, monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls
 
 
-def test_a_line_says_how_it_stands() -> None:
+def test_a_line_says_how_it_stands():
     run = run_with(Sample(1.0, {"processed": 2, "pending": 1}, 3))
     assert line(run).endswith("| faults strike | 3 accepted | 1 pending, 2 processed | 0 strikes")
     run.chronicle.strike("kill", "agents-1", "kill -9")
     assert line(run).endswith("| 1 strikes | last: kill at agents-1")
 
 
-def test_a_line_says_that_the_database_is_away() -> None:
+def test_a_line_says_that_the_database_is_away():
     assert "| database away |" in line(run_with(Sample(1.0, None, 3)))
 
 
-def test_before_anything_runs_there_is_a_line_too() -> None:
+def test_before_anything_runs_there_is_a_line_too():
     assert "| 3 accepted | - | 0 strikes" in line(run_with())
 
 
-def test_a_terminal_gets_one_line_that_is_drawn_again(
-    terminal: tuple[TextIO, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_gets_one_line_that_is_drawn_again(terminal, monkeypatch):
     stream, reader = terminal
     shown(run_with(), stream, monkeypatch)
     text = os.read(reader, 4096).decode()
@@ -75,9 +73,7 @@ def test_a_terminal_gets_one_line_that_is_drawn_again(
     assert "\n" not in text
 
 
-def test_a_terminal_without_colours_gets_none(
-    terminal: tuple[TextIO, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_without_colours_gets_none(terminal, monkeypatch):
     stream, reader = terminal
     monkeypatch.setenv("NO_COLOR", "1")
     shown(run_with(), stream, monkeypatch)
@@ -86,7 +82,7 @@ def test_a_terminal_without_colours_gets_none(
     assert "3 accepted" in text
 
 
-def test_a_file_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_gets_plain_lines(monkeypatch):
     stream = io.StringIO()
     shown(run_with(), stream, monkeypatch)
     assert stream.getvalue().endswith("0 strikes\n")

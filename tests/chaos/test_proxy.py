@@ -53,7 +53,7 @@ def echo() -> Iterator[Echo]:
 
 
 @pytest.fixture
-def proxy(echo: Echo) -> Iterator[Proxy]:
+def proxy(echo) -> Iterator[Proxy]:
     with Proxy(echo.port) as proxy:
         yield proxy
 
@@ -82,7 +82,7 @@ def is_broken(client: socket.socket) -> bool:
         return True
 
 
-def test_it_passes_everything_both_ways(proxy: Proxy) -> None:
+def test_it_passes_everything_both_ways(proxy):
     data = bytes(range(256)) * 2000
     with connect(proxy) as one, connect(proxy) as other:
         assert ask(other, b"hello") == b"hello"
@@ -92,14 +92,14 @@ def test_it_passes_everything_both_ways(proxy: Proxy) -> None:
         sender.join()
 
 
-def test_an_orderly_end_reaches_the_other_side(proxy: Proxy) -> None:
+def test_an_orderly_end_reaches_the_other_side(proxy):
     with connect(proxy) as client:
         assert ask(client, b"x") == b"x"
         client.shutdown(socket.SHUT_WR)
         assert is_broken(client)
 
 
-def test_refusing_breaks_what_is_open_and_takes_nothing_new(proxy: Proxy) -> None:
+def test_refusing_breaks_what_is_open_and_takes_nothing_new(proxy):
     with connect(proxy) as client:
         assert ask(client, b"x") == b"x"
         proxy.set(Mode.REFUSE)
@@ -111,9 +111,7 @@ def test_refusing_breaks_what_is_open_and_takes_nothing_new(proxy: Proxy) -> Non
         assert ask(client, b"again") == b"again"
 
 
-def test_a_black_hole_takes_connections_and_passes_nothing_until_it_is_over(
-    proxy: Proxy, echo: Echo
-) -> None:
+def test_a_black_hole_takes_connections_and_passes_nothing_until_it_is_over(proxy, echo):
     with connect(proxy) as before:
         assert ask(before, b"x") == b"x"
         proxy.set(Mode.BLACK_HOLE)
@@ -130,7 +128,7 @@ def test_a_black_hole_takes_connections_and_passes_nothing_until_it_is_over(
                 assert exactly(client, 5) == b"lost?"
 
 
-def test_a_delay_makes_everything_late(proxy: Proxy) -> None:
+def test_a_delay_makes_everything_late(proxy):
     proxy.set(Mode.DELAY, 2 * SILENCE)
     with connect(proxy) as client:
         client.sendall(b"slow")
@@ -141,7 +139,7 @@ def test_a_delay_makes_everything_late(proxy: Proxy) -> None:
         assert exactly(client, 4) == b"slow"
 
 
-def test_a_cut_lets_exactly_so_many_bytes_through(proxy: Proxy, echo: Echo) -> None:
+def test_a_cut_lets_exactly_so_many_bytes_through(proxy, echo):
     proxy.set(Mode.CUT, 10)
     with connect(proxy) as client:
         client.sendall(b"0123456789abc")
@@ -155,7 +153,7 @@ def test_a_cut_lets_exactly_so_many_bytes_through(proxy: Proxy, echo: Echo) -> N
     assert echo.got == b"0123456789|"
 
 
-def test_a_dropped_reply_means_that_the_request_arrived(proxy: Proxy, echo: Echo) -> None:
+def test_a_dropped_reply_means_that_the_request_arrived(proxy, echo):
     proxy.set(Mode.DROP_REPLY)
     with connect(proxy) as client:
         client.sendall(b"do it")
@@ -163,7 +161,7 @@ def test_a_dropped_reply_means_that_the_request_arrived(proxy: Proxy, echo: Echo
     assert echo.got == b"do it"
 
 
-def test_cutting_breaks_every_connection_and_counts_them(proxy: Proxy) -> None:
+def test_cutting_breaks_every_connection_and_counts_them(proxy):
     with connect(proxy) as one, connect(proxy) as other:
         assert (ask(one, b"1"), ask(other, b"2")) == (b"1", b"2")
         assert proxy.cut() == 2
@@ -173,16 +171,14 @@ def test_cutting_breaks_every_connection_and_counts_them(proxy: Proxy) -> None:
         assert ask(client, b"3") == b"3"
 
 
-def test_a_server_that_is_down_is_down_through_the_proxy() -> None:
+def test_a_server_that_is_down_is_down_through_the_proxy():
     with socket.create_server((HOST, 0)) as listener:
         port = listener.getsockname()[1]
     with Proxy(port) as proxy, connect(proxy) as client:
         assert is_broken(client)
 
 
-def test_it_ends_without_a_word_while_connections_are_open(
-    echo: Echo, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_it_ends_without_a_word_while_connections_are_open(echo, caplog):
     with Proxy(echo.port) as proxy:
         client = connect(proxy)
         assert ask(client, b"x") == b"x"

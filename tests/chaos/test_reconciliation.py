@@ -59,7 +59,7 @@ def wrongs(account: Account, effects: list[Effect]) -> list[str]:
         ),
     ],
 )
-def test_what_the_state_explains_is_fine(account: Account, effects: list[Effect]) -> None:
+def test_what_the_state_explains_is_fine(account, effects):
     assert reconcile([account], effects) == {}
 
 
@@ -92,16 +92,8 @@ def test_what_the_state_explains_is_fine(account: Account, effects: list[Effect]
             [*DONE, replace(PARCEL, service="courier")],
             "processed with 2 standing parcels, must be 1",
         ),
-        (
-            CANCELLED,
-            [*DONE, TAKEN_BACK, REFUND],
-            "cancelled with 1 standing invoices, must be 0",
-        ),
-        (
-            CANCELLED,
-            [CHARGE],
-            "cancelled with 1 standing charges, must be 0",
-        ),
+        (CANCELLED, [*DONE, TAKEN_BACK, REFUND], "cancelled with 1 standing invoices, must be 0"),
+        (CANCELLED, [CHARGE], "cancelled with 1 standing charges, must be 0"),
         (
             replace(CANCELLED, by_hand=frozenset({"charge_payment"})),
             [CHARGE, replace(CHARGE, key="c2")],
@@ -139,18 +131,18 @@ def test_what_the_state_explains_is_fine(account: Account, effects: list[Effect]
         (replace(PROCESSED, state="compensating"), DONE, "not at rest: compensating"),
     ],
 )
-def test_each_wrong_is_found_alone(account: Account, effects: list[Effect], said: str) -> None:
+def test_each_wrong_is_found_alone(account, effects, said):
     assert wrongs(account, effects) == [said]
 
 
-def test_a_refund_of_another_sum_leaves_its_charge_standing() -> None:
+def test_a_refund_of_another_sum_leaves_its_charge_standing():
     assert wrongs(CANCELLED, [CHARGE, replace(REFUND, amount=Decimal("2.40"))]) == [
         "a refund of 2.40 for a charge of 24.00",
         "cancelled with 1 standing charges, must be 0",
     ]
 
 
-def test_a_processed_order_without_any_effect_is_found() -> None:
+def test_a_processed_order_without_any_effect_is_found():
     assert wrongs(PROCESSED, []) == [
         "processed with 0 standing charges, must be 1",
         "processed with 0 standing parcels, must be 1",
@@ -158,11 +150,11 @@ def test_a_processed_order_without_any_effect_is_found() -> None:
     ]
 
 
-def test_a_processed_order_whose_parcel_was_not_paid_is_found() -> None:
+def test_a_processed_order_whose_parcel_was_not_paid_is_found():
     assert "a parcel without payment" in wrongs(PROCESSED, [PARCEL, INVOICE])
 
 
-def test_effects_of_another_order_are_found() -> None:
+def test_effects_of_another_order_are_found():
     theirs: dict[str, Any] = {"order": 8}
     assert reconcile([PROCESSED], [*DONE, replace(CHARGE, key="x", **theirs)]) == {
         8: ["effects of an order that nobody placed"]
@@ -172,7 +164,7 @@ def test_effects_of_another_order_are_found() -> None:
     }
 
 
-def test_stock_is_what_the_orders_left() -> None:
+def test_stock_is_what_the_orders_left():
     accounts = [PROCESSED, CANCELLED]
     assert goods(accounts, {"SKU-001": 98, "SKU-002": 100}, 100) == {}
     assert goods(accounts, {"SKU-001": 100, "SKU-002": 100}, 100) == {"SKU-001": (100, 98)}

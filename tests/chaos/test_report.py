@@ -19,7 +19,7 @@ from tests.chaos.verdict import Verdict
 
 
 @pytest.fixture
-def outcome(tmp_path: Path) -> Outcome:
+def outcome(tmp_path) -> Outcome:
     chronicle = Chronicle(
         marks=[
             Mark("kill", "agents-1", "kill -9 of <agents-1> & more", 2.0),
@@ -49,9 +49,7 @@ def written(folder: Path, outcome: Outcome, *failings: str) -> str:
     return (folder / "new" / "report" / "report.html").read_text()
 
 
-def test_the_page_shows_the_verdict_the_marks_and_the_numbers(
-    tmp_path: Path, outcome: Outcome
-) -> None:
+def test_the_page_shows_the_verdict_the_marks_and_the_numbers(tmp_path, outcome):
     page = written(tmp_path, outcome)
     assert "Everything held" in page
     assert "seed 7" in page
@@ -60,15 +58,13 @@ def test_the_page_shows_the_verdict_the_marks_and_the_numbers(
     assert page.count('class="broken">missed') == 2
 
 
-def test_a_broken_promise_is_what_the_page_begins_with(tmp_path: Path, outcome: Outcome) -> None:
+def test_a_broken_promise_is_what_the_page_begins_with(tmp_path, outcome):
     page = written(tmp_path, outcome, "2 accepted <orders> are lost")
     assert "Not everything held" in page
     assert "2 accepted &lt;orders&gt; are lost" in page
 
 
-def test_the_page_needs_nothing_from_elsewhere_and_its_pictures_are_sound(
-    tmp_path: Path, outcome: Outcome
-) -> None:
+def test_the_page_needs_nothing_from_elsewhere_and_its_pictures_are_sound(tmp_path, outcome):
     page = written(tmp_path, outcome)
     assert not re.search(r"https?:|url\(|@import|<script|<link|<img", page)
     pictures = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
@@ -78,7 +74,7 @@ def test_the_page_needs_nothing_from_elsewhere_and_its_pictures_are_sound(
     assert "prefers-color-scheme: dark" in page
 
 
-def test_the_data_are_those_of_the_run(tmp_path: Path, outcome: Outcome) -> None:
+def test_the_data_are_those_of_the_run(tmp_path, outcome):
     written(tmp_path, outcome)
     found = json.loads((tmp_path / "new" / "report" / "report.json").read_text())
     assert (found["seed"], found["pair"], found["holds"]) == (7, "postgresql+rabbitmq", True)
@@ -88,7 +84,7 @@ def test_the_data_are_those_of_the_run(tmp_path: Path, outcome: Outcome) -> None
     assert found["slowest_acceptance"] == 0.2
 
 
-def test_where_the_database_was_away_there_is_a_gap_and_no_line() -> None:
+def test_where_the_database_was_away_there_is_a_gap_and_no_line():
     states = {"processed": 1}
     samples = [
         {"at": float(at), "states": None if at == 2 else states, "accepted": 1} for at in range(5)

@@ -5,7 +5,6 @@ import pytest
 from tests.chaos.run import Run
 from tests.chaos.scenarios.outages import during, strike_for
 from tests.chaos.single import figures, nothing_wrong, play
-from tests.chaos.stage import Stage
 from tests.programs import until
 
 pytestmark = pytest.mark.slow
@@ -35,9 +34,7 @@ FILED = (
         pytest.param("broker-alarm", marks=pytest.mark.fault("F13")),
     ],
 )
-def test_a_broker_that_takes_nothing_holds_up_no_submission_and_uses_up_no_attempt(
-    stage: Stage, fault: str
-) -> None:
+def test_a_broker_that_takes_nothing_holds_up_no_submission_and_uses_up_no_attempt(stage, fault):
     called, filed = {}, {}
 
     def act(run: Run) -> None:

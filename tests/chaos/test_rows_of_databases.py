@@ -46,9 +46,7 @@ def logs_of_the_system(stage: Stage, fault: str) -> str:
 
 
 @pytest.mark.fault("F15")
-def test_what_a_crash_of_the_database_cuts_off_is_there_or_not_and_never_half(
-    stage: Stage,
-) -> None:
+def test_what_a_crash_of_the_database_cuts_off_is_there_or_not_and_never_half(stage):
     half_way, starts = [], []
 
     def act(run: Run) -> None:
@@ -81,7 +79,7 @@ def processed(run: Run) -> int:
 
 
 @pytest.mark.fault("F37")
-def test_a_full_disk_costs_time_until_there_is_room(stage: Stage) -> None:
+def test_a_full_disk_costs_time_until_there_is_room(stage):
     used_up = []
 
     def act(run: Run) -> None:
@@ -104,9 +102,7 @@ def test_a_full_disk_costs_time_until_there_is_room(stage: Stage) -> None:
 
 
 @pytest.mark.fault("F38")
-def test_system_waits_out_lack_of_connections_without_deadlock(
-    stage: Stage,
-) -> None:
+def test_system_waits_out_lack_of_connections_without_deadlock(stage):
     def act(run: Run) -> None:
         until(lambda: processed(run) > 0, 20)
         (began,) = run.observer.rows("SELECT clock_timestamp()::text")[0]

@@ -8,7 +8,6 @@ from tests.chaos.faults.clocks import wrong_by
 from tests.chaos.run import Run
 from tests.chaos.scenarios.outages import strike_for
 from tests.chaos.single import count, figures, nothing_wrong, play
-from tests.chaos.stage import Stage
 from tests.programs import until
 
 pytestmark = pytest.mark.slow
@@ -26,7 +25,7 @@ EXPIRED = "SELECT count(*) FROM workers_journal WHERE event = 'expired'"
 
 
 @pytest.mark.fault("F19")
-def test_two_beats_sweep_and_poll_more_often_and_that_is_all(stage: Stage) -> None:
+def test_two_beats_sweep_and_poll_more_often_and_that_is_all(stage):
     found = {}
 
     def act(run: Run) -> None:
@@ -54,9 +53,7 @@ def test_two_beats_sweep_and_poll_more_often_and_that_is_all(stage: Stage) -> No
 
 @pytest.mark.fault("F22")
 @pytest.mark.parametrize("seconds", [300, -300], ids=["ahead", "behind"])
-def test_clocks_that_are_minutes_wrong_expire_nothing_and_delay_nothing(
-    stage: Stage, seconds: int
-) -> None:
+def test_clocks_that_are_minutes_wrong_expire_nothing_and_delay_nothing(stage, seconds):
     """All processes are wrong by as much; then the agents by as much in the other direction."""
 
     def act(run: Run) -> None:

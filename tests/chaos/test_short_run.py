@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -37,7 +36,7 @@ def _programs() -> None:
 
 @pytest.mark.smoke
 @pytest.mark.volume
-def test_a_short_run_holds_everything(tmp_path: Path) -> None:
+def test_a_short_run_holds_everything(tmp_path):
     done = chaos(
         *("--seed", str(SEED), "--seconds", str(SECONDS), "--faults", ",".join(FAULTS)),
         *("--report", str(tmp_path / "report")),
@@ -58,7 +57,7 @@ def test_a_short_run_holds_everything(tmp_path: Path) -> None:
     assert "Everything held" in (tmp_path / "report" / "report.html").read_text()
 
 
-def test_a_run_without_a_fault_that_was_asked_for_fails() -> None:
+def test_a_run_without_a_fault_that_was_asked_for_fails():
     done = chaos(
         *("--seed", str(SEED), "--seconds", "1", "--orders", "3", "--on", "sqlite+filesystem"),
         *("--faults", "kill,database-crash"),

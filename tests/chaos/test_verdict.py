@@ -33,7 +33,7 @@ GOOD = Facts(
 )
 
 
-def test_a_run_that_held_everything_passes() -> None:
+def test_a_run_that_held_everything_passes():
     verdict = judge(GOOD)
     assert (verdict.failings, verdict.gaps, verdict.exit_code) == ([], [], 0)
     assert (verdict.accepted, verdict.lost, verdict.duplicate_effects) == (4, 0, 0)
@@ -43,16 +43,10 @@ def test_a_run_that_held_everything_passes() -> None:
 
 @pytest.mark.parametrize(
     "found",
-    [
-        None,
-        ("pending", False),
-        ("processing", True),
-        ("compensating", True),
-        ("error", False),
-    ],
+    [None, ("pending", False), ("processing", True), ("compensating", True), ("error", False)],
     ids=["missing", "pending", "processing", "compensating", "error that nobody was told of"],
 )
-def test_an_accepted_order_that_is_nobodys_is_lost(found: tuple[str, bool] | None) -> None:
+def test_an_accepted_order_that_is_nobodys_is_lost(found):
     orders = dict(GOOD.orders)
     del orders[1]
     if found is not None:
@@ -76,7 +70,7 @@ def test_an_accepted_order_that_is_nobodys_is_lost(found: tuple[str, bool] | Non
         ({"missed": ["the fault kill went wrong"]}, "the fault kill went wrong"),
     ],
 )
-def test_each_broken_promise_fails_alone(wrong: dict[str, object], said: str) -> None:
+def test_each_broken_promise_fails_alone(wrong, said):
     verdict = judge(replace(GOOD, **wrong))  # type: ignore[arg-type]
     assert verdict.exit_code == 1
     assert len(verdict.failings) == 1
@@ -91,18 +85,18 @@ def test_each_broken_promise_fails_alone(wrong: dict[str, object], said: str) ->
         ({"with_ledgers": False}, "the services' ledgers were not there to be asked"),
     ],
 )
-def test_a_run_that_proves_less_than_was_asked_fails(wrong: dict[str, object], said: str) -> None:
+def test_a_run_that_proves_less_than_was_asked_fails(wrong, said):
     verdict = judge(replace(GOOD, **wrong))  # type: ignore[arg-type]
     assert (verdict.failings, verdict.gaps, verdict.exit_code) == ([], [said], 1)
 
 
-def test_an_order_placed_after_the_faults_must_end_without_an_operator() -> None:
+def test_an_order_placed_after_the_faults_must_end_without_an_operator():
     verdict = judge(replace(GOOD, orders={**GOOD.orders, 4: ("error", True)}))
     assert verdict.lost == 0
     assert verdict.failings == ["orders placed after the faults did not end: [4]"]
 
 
-def test_two_keys_with_one_order_fail() -> None:
+def test_two_keys_with_one_order_fail():
     twice = [*GOOD.accepted, Accepted("e", 1, "http", 0.1)]
     assert judge(replace(GOOD, accepted=twice)).failings == [
         "two keys were answered with one order"

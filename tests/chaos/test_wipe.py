@@ -47,20 +47,16 @@ def wait_at(folder: Path, *names: str) -> None:
         (folder / name).write_text("{}")
 
 
-def test_every_message_is_deleted_and_nothing_else(tmp_path: Path) -> None:
+def test_every_message_is_deleted_and_nothing_else(tmp_path):
     wait_at(tmp_path, "1_a.sas.agents.msg", "2_b.sas.reports.msg", "other")
     scene = scene_of(tmp_path, Ending())
     CATALOGUE["broker-wipe"].strike(scene, STRIKE)
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
     (mark,) = scene.chronicle.marks
-    assert (mark.fault, mark.lane, mark.says) == (
-        "broker-wipe",
-        "filesystem",
-        "2 messages deleted",
-    )
+    assert (mark.fault, mark.lane, mark.says) == ("broker-wipe", "filesystem", "2 messages deleted")
 
 
-def test_an_idle_folder_is_watched_until_something_waits(tmp_path: Path) -> None:
+def test_an_idle_folder_is_watched_until_something_waits(tmp_path):
     ending = Ending(lambda: None, lambda: wait_at(tmp_path, "1_a.sas.agents.msg"))
     scene = scene_of(tmp_path, ending)
     CATALOGUE["broker-wipe"].strike(scene, STRIKE)
@@ -68,13 +64,13 @@ def test_an_idle_folder_is_watched_until_something_waits(tmp_path: Path) -> None
     assert (ending.waits, list(tmp_path.iterdir())) == (2, [])
 
 
-def test_a_folder_that_stays_idle_is_no_strike(tmp_path: Path) -> None:
+def test_a_folder_that_stays_idle_is_no_strike(tmp_path):
     scene = scene_of(tmp_path, ending := Ending())
     CATALOGUE["broker-wipe"].strike(scene, STRIKE)
     assert (scene.chronicle.strikes(), ending.waits) == ({}, fault.LOOKS)
 
 
-def test_the_end_of_the_faults_ends_the_watch(tmp_path: Path) -> None:
+def test_the_end_of_the_faults_ends_the_watch(tmp_path):
     ending = Ending()
     ending.set()
     scene = scene_of(tmp_path, ending)
@@ -82,7 +78,7 @@ def test_the_end_of_the_faults_ends_the_watch(tmp_path: Path) -> None:
     assert (scene.chronicle.strikes(), ending.waits) == ({}, 1)
 
 
-def test_what_a_consumer_takes_meanwhile_is_its_own_and_not_counted(tmp_path: Path) -> None:
+def test_what_a_consumer_takes_meanwhile_is_its_own_and_not_counted(tmp_path):
     wait_at(tmp_path, "2_b.q.msg")
     listed: Any = SimpleNamespace(
         glob=lambda _: iter([tmp_path / "1_a.q.msg", *tmp_path.iterdir()])
@@ -92,7 +88,7 @@ def test_what_a_consumer_takes_meanwhile_is_its_own_and_not_counted(tmp_path: Pa
 
 
 @pytest.fixture
-def connection(tmp_path: Path) -> Iterator[Connection]:
+def connection(tmp_path) -> Iterator[Connection]:
     url, options = brokers.configure("", tmp_path / "run")
     with Connection(url, transport_options=options) as connection:
         yield connection
@@ -103,9 +99,7 @@ def messages_of(folder: Path) -> Path:
     return System(backend, Chronicle()).messages
 
 
-def test_what_waits_at_kombu_is_lost_and_what_was_taken_is_not(
-    connection: Connection, tmp_path: Path
-) -> None:
+def test_what_waits_at_kombu_is_lost_and_what_was_taken_is_not(connection, tmp_path):
     queue = connection.SimpleQueue("wiped")
     for number in range(3):
         queue.put(number)
@@ -119,9 +113,7 @@ def test_what_waits_at_kombu_is_lost_and_what_was_taken_is_not(
     assert queue.get_nowait().payload == 3
 
 
-def test_files_may_vanish_under_a_consumer_that_lists_them(
-    connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_may_vanish_under_a_consumer_that_lists_them(connection, tmp_path, monkeypatch):
     # kombu remembers for good which queues it has bound, whatever the folder.
     queue = connection.SimpleQueue("vanishing")
     queue.put(1)

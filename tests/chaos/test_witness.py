@@ -1,7 +1,6 @@
 """The outside witness: what the services and the mails say."""
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -10,7 +9,7 @@ from tests.chaos.witness import Witness, ask
 from tests.sandbox.caller import Caller
 
 
-def test_it_counts_effects_and_mails_by_order(tmp_path: Path) -> None:
+def test_it_counts_effects_and_mails_by_order(tmp_path):
     mails = tmp_path / "mail"
     mails.mkdir()
     (mails / "one").write_text("To: a\nSubject: Your order 7\n\nSubject: Your order 7 is here")
@@ -31,8 +30,6 @@ def test_it_counts_effects_and_mails_by_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("standing", "is_wrong"), [(-1, True), (0, False), (1, False), (2, True)])
-def test_one_effect_may_stand_and_none_may_be_undone_that_was_not_done(
-    standing: int, is_wrong: bool
-) -> None:
+def test_one_effect_may_stand_and_none_may_be_undone_that_was_not_done(standing, is_wrong):
     witness = Witness(standing={"billing": Counter({7: standing})})
     assert bool(witness.doubled()) is is_wrong

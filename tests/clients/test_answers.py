@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.conf import LazySettings
 
 from orders.agents import billing, payment, shipping
 from orders.clients import answers
@@ -21,7 +20,7 @@ CANCELLED = {"id": "ca_1", "order": 7, "undoes": "do", "undone": True}
 
 
 @pytest.fixture
-def run(settings: LazySettings) -> Callable[..., Any]:
+def run(settings) -> Callable[..., Any]:
     def run(agent: Agent, body: dict[str, Any], **known: Any) -> dict[str, Any] | Deferred | None:
         payload = {"order": 7, "amount": "5.00", "address": "1 Mill Lane", "undoes": "do", **known}
         call = Call("Order 7", "step", "key", 1, payload, Deadline(10))
@@ -45,9 +44,7 @@ def run(settings: LazySettings) -> Callable[..., Any]:
         (shipping.CancelCourier(), CANCELLED, {"carrier": "courier", "cancelled": "ca_1"}),
     ],
 )
-def test_what_was_asked_for_is_a_result(
-    run: Callable[..., Any], agent: Agent, body: dict[str, Any], result: dict[str, Any]
-) -> None:
+def test_what_was_asked_for_is_a_result(run, agent, body, result):
     assert run(agent, body) == result
 
 
@@ -74,16 +71,14 @@ def test_what_was_asked_for_is_a_result(
         (shipping.CancelShipment(), {}),
     ],
 )
-def test_a_success_for_something_else_is_of_unknown_outcome(
-    run: Callable[..., Any], agent: Agent, body: dict[str, Any]
-) -> None:
+def test_a_success_for_something_else_is_of_unknown_outcome(run, agent, body):
     with pytest.raises(Transient) as fault:
         run(agent, body)
 
     assert fault.value.code == "answer_unusable"
 
 
-def test_an_empty_success_says_that_it_says_nothing(run: Callable[..., Any]) -> None:
+def test_an_empty_success_says_that_it_says_nothing(run):
     with pytest.raises(Transient, match="a success without saying for which order"):
         run(payment.ChargePayment(), {})
 
@@ -97,21 +92,17 @@ GIVE_BACK = [
 
 @pytest.mark.parametrize("known", [{"result": {"charge": "ch_1"}}, {"was_done": True}])
 @pytest.mark.parametrize(("agent", "body"), GIVE_BACK)
-def test_nothing_undone_is_no_success_where_something_was_done(
-    run: Callable[..., Any], agent: Agent, body: dict[str, Any], known: dict[str, Any]
-) -> None:
+def test_nothing_undone_is_no_success_where_something_was_done(run, agent, body, known):
     with pytest.raises(Permanent, match="nothing_undone"):
         run(agent, body, **known)
 
 
 @pytest.mark.parametrize("known", [{"result": None}, {"was_done": False}])
-def test_of_what_is_only_possible_there_may_be_nothing_to_undo(
-    run: Callable[..., Any], known: dict[str, Any]
-) -> None:
+def test_of_what_is_only_possible_there_may_be_nothing_to_undo(run, known):
     assert run(payment.RefundPayment(), TOMBSTONE, **known) == {"refund": None}
 
 
-def test_what_gives_something_back_is_keyed_by_it() -> None:
+def test_what_gives_something_back_is_keyed_by_it():
     assert answers.give_back_key("do") == answers.give_back_key("do") == "do:undo"
 
 
@@ -130,7 +121,7 @@ AS_A_RETURN = ("other", {"was_done": True})
     ],
     ids=["refund", "cancel", "cancel at the courier", "void"],
 )
-def test_an_undo_and_a_return_send_one_key(agent: Agent, path: str, settings: LazySettings) -> None:
+def test_an_undo_and_a_return_send_one_key(agent, path, settings):
     known = {"order": 7, "amount": "5.00", "undoes": "do"}
     with scripted([answer("200 OK", json.dumps(REFUNDED).encode())]) as service:
         settings.SANDBOX_URL = service.url
@@ -164,8 +155,8 @@ def test_an_undo_and_a_return_send_one_key(agent: Agent, path: str, settings: La
     ids=["an undo", "a return", "by hand", "in doubt", "a return of a charge by hand"],
 )
 def test_an_undo_names_the_service_s_own_reference_where_it_is_known(
-    agent: Agent, name: str, known: dict[str, Any], reference: str | None, settings: LazySettings
-) -> None:
+    agent, name, known, reference, settings
+):
     payload = {"order": 7, "amount": "5.00", "undoes": "do", **known}
     with scripted([answer("200 OK", json.dumps(REFUNDED).encode())]) as service:
         settings.SANDBOX_URL = service.url
@@ -183,7 +174,7 @@ def _line_and_key(request: bytes) -> tuple[str, list[str]]:
 
 
 @pytest.mark.parametrize("agent", [payment.ChargePayment(), shipping.BookShipment()])
-def test_key_used_for_another_order_proves_nothing(agent: Agent) -> None:
+def test_key_used_for_another_order_proves_nothing(agent):
     declined = Permanent("declined", "no", no_effect=False, status=422)
     reused = Permanent(answers.KEY_REUSED, "used before", no_effect=False, status=422)
 

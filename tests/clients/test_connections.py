@@ -88,13 +88,7 @@ def _webhook(url: str, key: str) -> Any:
         pytest.param("204 No Content", lambda answer: b"", id="204 with a body"),
     ],
 )
-def test_each_call_has_a_connection_of_its_own(
-    ask: Callable[[str, str], Any],
-    late: bool,
-    status: str,
-    extra: Callable[[bytes], bytes],
-    settings: Any,
-) -> None:
+def test_each_call_has_a_connection_of_its_own(ask, late, status, extra, settings):
     settings.SAS_WEBHOOK_PRIVATE_ADDRESSES = True
     keys = ["k1", "k2", "k3"]
     with _service(status, extra, late) as service:
@@ -105,7 +99,7 @@ def test_each_call_has_a_connection_of_its_own(
     assert service.connections == len(keys)
 
 
-def test_an_agent_cannot_have_its_connection_kept() -> None:
+def test_an_agent_cannot_have_its_connection_kept():
     with _service("200 OK", lambda answer: answer, late=True) as service:
         answers = [
             post(

@@ -32,7 +32,7 @@ def drip(head: bytes, piece: bytes) -> Iterator[bytes]:
         pytest.param(b"", b"", id="nothing"),
     ],
 )
-def test_a_dripping_server_is_left_when_the_time_is_over(head: bytes, piece: bytes) -> None:
+def test_a_dripping_server_is_left_when_the_time_is_over(head, piece):
     with scripted(drip(head, piece)) as server:
         begun = time.monotonic()
         with pytest.raises(Transient) as caught:
@@ -44,7 +44,7 @@ def test_a_dripping_server_is_left_when_the_time_is_over(head: bytes, piece: byt
     assert len(server.requests) == 1
 
 
-def test_a_refusal_counts_even_where_its_body_never_ends() -> None:
+def test_a_refusal_counts_even_where_its_body_never_ends():
     head = b"HTTP/1.1 402 Payment Required\r\nContent-Length: 500\r\n\r\n"
     with scripted(drip(head, b" ")) as server:
         begun = time.monotonic()

@@ -41,7 +41,7 @@ from workers.http.faults import fault_of_status, own_statuses, retry_after
         (600, Transient),
     ],
 )
-def test_a_status_decides_the_kind_of_fault(status: int, kind: type[Fault]) -> None:
+def test_a_status_decides_the_kind_of_fault(status, kind):
     with scripted([answer(f"{status} X")]) as server, pytest.raises(Fault) as caught:
         post(server.url + "/x", json={}, key="k1", remaining=seconds(0.9))
 
@@ -70,9 +70,7 @@ def test_a_status_decides_the_kind_of_fault(status: int, kind: type[Fault]) -> N
         ),
     ],
 )
-def test_a_refusal_of_us_is_unavailable_and_not_tried_again_at_once(
-    status: int, body: bytes, code: str, says: str
-) -> None:
+def test_a_refusal_of_us_is_unavailable_and_not_tried_again_at_once(status, body, code, says):
     with scripted([answer(f"{status} X", body)]) as server, pytest.raises(Unavailable) as caught:
         post(server.url + "/x", json={}, key="k1", remaining=seconds(5))
 
@@ -82,7 +80,7 @@ def test_a_refusal_of_us_is_unavailable_and_not_tried_again_at_once(
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 407])
-def test_a_status_that_the_agent_declares_is_the_services_own_word(status: int) -> None:
+def test_a_status_that_the_agent_declares_is_the_services_own_word(status):
     with (
         scripted([answer(f"{status} X", b"<html>")]) as server,
         own_statuses(frozenset({status})),
@@ -93,7 +91,7 @@ def test_a_status_that_the_agent_declares_is_the_services_own_word(status: int) 
     assert (caught.value.code, caught.value.status) == (f"http_{status}", status)
 
 
-def test_what_was_never_sent_had_no_effect() -> None:
+def test_what_was_never_sent_had_no_effect():
     with socket.create_server(("127.0.0.1", 0)) as unheard:
         port = unheard.getsockname()[1]
     with pytest.raises(Unavailable) as caught:
@@ -102,7 +100,7 @@ def test_what_was_never_sent_had_no_effect() -> None:
     assert caught.value.no_effect
 
 
-def test_a_try_before_is_not_forgotten() -> None:
+def test_a_try_before_is_not_forgotten():
     tries = [[answer("503 X")], [answer("402 X")]]
     with scripted(*tries) as server, pytest.raises(Refused) as caught:
         post(server.url + "/x", json={}, key="k1", remaining=seconds(5))
@@ -143,9 +141,7 @@ def test_a_try_before_is_not_forgotten() -> None:
         ),
     ],
 )
-def test_an_answer_that_cannot_be_read_leaves_the_outcome_unknown(
-    pieces: list[bytes], code: str
-) -> None:
+def test_an_answer_that_cannot_be_read_leaves_the_outcome_unknown(pieces, code):
     with scripted(pieces) as server, pytest.raises(Transient) as caught:
         post(server.url + "/x", json={}, key="k1", remaining=seconds(5))
 
@@ -165,9 +161,7 @@ def test_an_answer_that_cannot_be_read_leaves_the_outcome_unknown(
         pytest.param("http://127.0.0.1:99999", id="impossible port"),
     ],
 )
-def test_a_service_that_cannot_be_addressed_is_unavailable(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_service_that_cannot_be_addressed_is_unavailable(url, monkeypatch):
     def resolve(*_: object, **__: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
@@ -181,7 +175,7 @@ def test_a_service_that_cannot_be_addressed_is_unavailable(
 
 
 @pytest.mark.fault("F25")
-def test_a_refused_connection_is_unavailable_and_tried_again() -> None:
+def test_a_refused_connection_is_unavailable_and_tried_again():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
 
@@ -192,7 +186,7 @@ def test_a_refused_connection_is_unavailable_and_tried_again() -> None:
     assert f"POST /x: {url.removeprefix('http://')} is not reached: " in caught.value.message
 
 
-def test_a_message_has_nothing_of_the_name_and_the_password_of_a_url() -> None:
+def test_a_message_has_nothing_of_the_name_and_the_password_of_a_url():
     with pytest.raises(Unavailable) as caught:
         post("http://ann:secret@127.0.0.1:1/x", json={}, key="k1", remaining=seconds(5))
 
@@ -210,7 +204,7 @@ def test_a_message_has_nothing_of_the_name_and_the_password_of_a_url() -> None:
         pytest.param(b"x" * (LARGEST_ANSWER + 9), "http_402", id="too large"),
     ],
 )
-def test_fault_takes_code_of_service_only_if_code_is_valid(body: bytes, code: str) -> None:
+def test_fault_takes_code_of_service_only_if_code_is_valid(body, code):
     with scripted([answer("402 No", body)]) as server, pytest.raises(Refused) as caught:
         post(server.url + "/x", json={"card": "4242"}, key="secret", remaining=seconds(5))
 
@@ -218,7 +212,7 @@ def test_fault_takes_code_of_service_only_if_code_is_valid(body: bytes, code: st
     assert caught.value.message == "POST /x: answered 402"
 
 
-def test_a_message_quotes_nothing_of_an_answer_that_is_not_http() -> None:
+def test_a_message_quotes_nothing_of_an_answer_that_is_not_http():
     pieces = [b"HTTP/1.1 200 OK\r\nsecret line\r\n\r\n"]
     with scripted(pieces) as server, pytest.raises(Transient) as caught:
         post(server.url + "/x", json={}, key="k1", remaining=seconds(5))
@@ -226,14 +220,14 @@ def test_a_message_quotes_nothing_of_an_answer_that_is_not_http() -> None:
     assert caught.value.message == "POST /x: connection lost (RemoteProtocolError)"
 
 
-def test_a_message_has_at_most_two_hundred_letters() -> None:
+def test_a_message_has_at_most_two_hundred_letters():
     with scripted([answer("500 Oops")]) as server, pytest.raises(Transient) as caught:
         post(server.url + "/" + "x" * 500, json={}, key="k1", remaining=seconds(5))
 
     assert len(caught.value.message) == 200
 
 
-def test_retry_after_comes_with_the_fault() -> None:
+def test_retry_after_comes_with_the_fault():
     with (
         scripted([answer("429 Slow down", Retry_After="7")]) as server,
         pytest.raises(Unavailable) as caught,
@@ -262,11 +256,11 @@ def test_retry_after_comes_with_the_fault() -> None:
     ],
     ids=lambda value: repr(value)[:32],
 )
-def test_retry_after_is_read_with_care(text: str, wait: float | None) -> None:
+def test_retry_after_is_read_with_care(text, wait):
     assert retry_after(text) == wait
 
 
-def test_retry_after_may_be_a_date_to_come() -> None:
+def test_retry_after_may_be_a_date_to_come():
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
 
     wait = retry_after(later)
@@ -284,7 +278,7 @@ def test_retry_after_may_be_a_date_to_come() -> None:
         ("9" * 400, "answered 429 and asks to wait 277778 h, asked each hour"),
     ],
 )
-def test_a_wait_that_is_cut_is_named(says_when: str, message: str) -> None:
+def test_a_wait_that_is_cut_is_named(says_when, message):
     fault = fault_of_status("POST /x", 429, {"Retry-After": says_when}, None)
     assert str(fault.message).endswith(message)
     assert fault.retry_after is not None

@@ -5,7 +5,6 @@ import json
 import shlex
 import shutil
 import ssl
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ FINE = answer("200 OK", b'{"id": "ch_1"}')
 CALL: dict[str, Any] = {"key": "k1", "remaining": lambda: 60.0}
 
 
-def test_a_success_is_an_answer_with_its_object() -> None:
+def test_a_success_is_an_answer_with_its_object():
     with scripted([FINE]) as server:
         answered = post(server.url + "/payment/charge", json={"order": 7}, **CALL)
 
@@ -34,7 +33,7 @@ def test_a_success_is_an_answer_with_its_object() -> None:
     assert json.loads(body) == {"order": 7}
 
 
-def test_a_service_is_told_the_trace_of_the_process_unless_the_agent_tells_another() -> None:
+def test_a_service_is_told_the_trace_of_the_process_unless_the_agent_tells_another():
     key, other = f"{'a1' * 16}:2:1", f"00-{'b2' * 16}-{'c3' * 8}-01"
     with scripted([FINE]) as server, tracing.call_span("payment.charge", key, 1):
         post(server.url + "/x", json={}, key=key, remaining=seconds(5))
@@ -52,7 +51,7 @@ def test_a_service_is_told_the_trace_of_the_process_unless_the_agent_tells_anoth
     assert theirs.lower().count(b"traceparent") == 1
 
 
-def test_no_time_left_means_no_call() -> None:
+def test_no_time_left_means_no_call():
     with scripted([FINE]) as server, pytest.raises(DeadlinePassed):
         post(server.url + "/x", json={}, key="k1", remaining=lambda: 0.0)
 
@@ -60,14 +59,14 @@ def test_no_time_left_means_no_call() -> None:
 
 
 @pytest.mark.parametrize("key", ["", "a\r\nb", "é", "\0"], ids=repr)
-def test_a_key_that_no_header_can_carry_is_a_mistake_of_ours(key: str) -> None:
+def test_a_key_that_no_header_can_carry_is_a_mistake_of_ours(key):
     with scripted([FINE]) as server, pytest.raises(ValueError, match="idempotency key"):
         post(server.url + "/x", json={}, key=key, remaining=seconds(5))
 
     assert server.requests == []
 
 
-def test_a_redirect_is_not_followed() -> None:
+def test_a_redirect_is_not_followed():
     with scripted([FINE]) as elsewhere:
         moved = answer("307 Temporary Redirect", Location=elsewhere.url)
         with scripted([moved]) as server, pytest.raises(Unavailable) as caught:
@@ -77,7 +76,7 @@ def test_a_redirect_is_not_followed() -> None:
     assert elsewhere.requests == []
 
 
-def test_the_environments_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environments_proxy_is_not_used(monkeypatch):
     with scripted([FINE]) as server, scripted([answer("502 Bad Gateway")]) as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
@@ -87,7 +86,7 @@ def test_the_environments_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch) -> 
     assert proxy.requests == []
 
 
-def test_a_cookie_is_not_carried_to_the_next_call() -> None:
+def test_a_cookie_is_not_carried_to_the_next_call():
     with scripted([answer("200 OK", Set_Cookie="secret=1")]) as server:
         post(server.url + "/x", json={}, **CALL)
         post(server.url + "/x", json={}, **CALL)
@@ -97,7 +96,7 @@ def test_a_cookie_is_not_carried_to_the_next_call() -> None:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs the openssl command")
-def test_untrusted_certificate_is_refused(tmp_path: Path) -> None:
+def test_untrusted_certificate_is_refused(tmp_path):
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     command = (
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
@@ -114,7 +113,7 @@ def test_untrusted_certificate_is_refused(tmp_path: Path) -> None:
     assert server.requests == []
 
 
-def test_a_service_that_came_back_is_reached_on_a_new_connection(tmp_path: Path) -> None:
+def test_a_service_that_came_back_is_reached_on_a_new_connection(tmp_path):
     with Sandbox(tmp_path / "store") as sandbox:
         port = int(sandbox.url.rpartition(":")[2])
         post(sandbox.url + "/billing/issue", json={"order": 1}, **CALL)
@@ -125,7 +124,7 @@ def test_a_service_that_came_back_is_reached_on_a_new_connection(tmp_path: Path)
     assert (answered.status, answered.tries) == (200, 1)
 
 
-def test_a_forked_child_uses_no_connection_of_its_parent(tmp_path: Path) -> None:
+def test_a_forked_child_uses_no_connection_of_its_parent(tmp_path):
     script = (
         "import os, sys\n"
         "from workers.http import client as http, connections\n"
@@ -146,7 +145,7 @@ def test_a_forked_child_uses_no_connection_of_its_parent(tmp_path: Path) -> None
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def test_an_unavailable_service_is_tried_again_within_the_call() -> None:
+def test_an_unavailable_service_is_tried_again_within_the_call():
     busy = answer("503 Service Unavailable")
     with scripted([busy], [busy], [FINE]) as server:
         answered = post(server.url + "/x", json={}, **CALL)
@@ -155,7 +154,7 @@ def test_an_unavailable_service_is_tried_again_within_the_call() -> None:
     assert len(server.requests) == 3
 
 
-def test_three_tries_are_the_most_and_are_reported() -> None:
+def test_three_tries_are_the_most_and_are_reported():
     with (
         scripted([answer("503 Service Unavailable")]) as server,
         pytest.raises(Unavailable) as caught,
@@ -176,9 +175,7 @@ def test_three_tries_are_the_most_and_are_reported() -> None:
         pytest.param("402 No", {}, 60, Refused, id="refused"),
     ],
 )
-def test_nothing_else_is_tried_again_within_the_call(
-    status: str, headers: dict[str, str], left: float, fault: type[Exception]
-) -> None:
+def test_nothing_else_is_tried_again_within_the_call(status, headers, left, fault):
     with scripted([answer(status, **headers)]) as server, pytest.raises(fault) as caught:
         post(server.url + "/x", json={}, key="k1", remaining=seconds(left))
 
@@ -186,7 +183,7 @@ def test_nothing_else_is_tried_again_within_the_call(
     assert len(server.requests) == 1
 
 
-def test_a_call_has_what_its_service_wants() -> None:
+def test_a_call_has_what_its_service_wants():
     with scripted([answer("200 OK", b"{}")]) as server:
         post(
             server.url + "/cards?mode=live",
@@ -205,7 +202,7 @@ def test_a_call_has_what_its_service_wants() -> None:
     assert body == b"x=1"
 
 
-def test_our_key_and_encoding_are_not_replaced() -> None:
+def test_our_key_and_encoding_are_not_replaced():
     given = {"idempotency-key": "theirs", "accept-encoding": "gzip"}
     with scripted([FINE]) as server:
         post(server.url + "/x", headers=given, **CALL)
@@ -224,9 +221,7 @@ def test_our_key_and_encoding_are_not_replaced() -> None:
         pytest.param(202, gzip.compress(b""), {"Content_Encoding": "gzip"}, id="nothing, packed"),
     ],
 )
-def test_success_without_a_body_is_an_empty_answer(
-    status: int, body: bytes, headers: dict[str, str]
-) -> None:
+def test_success_without_a_body_is_an_empty_answer(status, body, headers):
     with scripted([answer(f"{status} Fine", body, **headers)]) as server:
         answered = post(server.url + "/x", method="DELETE", json={}, **CALL)
 
@@ -234,7 +229,7 @@ def test_success_without_a_body_is_an_empty_answer(
 
 
 @pytest.mark.parametrize("body", [b"OK", b"[1]", b"<html>", b"\x1f\x8b"], ids=repr)
-def test_success_in_another_form_is_one_for_an_agent_that_needs_no_body(body: bytes) -> None:
+def test_success_in_another_form_is_one_for_an_agent_that_needs_no_body(body):
     with scripted([answer("200 OK", body)]) as server:
         answered = post(server.url + "/x", json={}, needs_body=False, **CALL)
 
@@ -256,7 +251,7 @@ def test_a_call_that_cannot_be_sent_is_a_mistake_of_ours(given: dict[str, Any], 
     assert server.requests == []
 
 
-def test_a_fault_names_the_call_and_nothing_of_its_query() -> None:
+def test_a_fault_names_the_call_and_nothing_of_its_query():
     with scripted([answer("404 Not Found")]) as server, pytest.raises(Permanent) as caught:
         post(server.url + "/cards?token=secret", method="PATCH", json={}, **CALL)
 

@@ -27,7 +27,7 @@ LAST = replace(CALL, attempt=confirmation.MOST_DEFERRALS)
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Mock:
+def server(monkeypatch) -> Mock:
     server = Mock()
     monkeypatch.setattr(confirmation, "get_connection", lambda: server)
     return server
@@ -55,9 +55,7 @@ def fault_of(call: Call = CALL) -> Fault:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_fails_before_the_mail_is_handed_over_parks(
-    server: Mock, error: Exception, says: str
-) -> None:
+def test_what_fails_before_the_mail_is_handed_over_parks(server, error, says):
     server.open.side_effect = error
     fault = fault_of()
     assert isinstance(fault, Unavailable)
@@ -80,9 +78,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("error", "kind", "code"), REFUSALS)
-def test_a_refusal_is_judged_by_its_code(
-    server: Mock, error: Exception, kind: type[Fault], code: str
-) -> None:
+def test_a_refusal_is_judged_by_its_code(server, error, kind, code):
     server.send_messages.side_effect = error
     fault = fault_of()
     assert (type(fault), fault.code) == (kind, code)
@@ -91,7 +87,7 @@ def test_a_refusal_is_judged_by_its_code(
 
 
 @pytest.mark.parametrize("place", [0, 4])
-def test_a_server_that_defers_for_ever_has_refused(server: Mock, place: int) -> None:
+def test_a_server_that_defers_for_ever_has_refused(server, place):
     server.send_messages.side_effect = REFUSALS[place][0]
     assert isinstance(fault_of(replace(CALL, attempt=LAST.attempt - 1)), Unavailable)
     assert isinstance(fault_of(LAST), Permanent)
@@ -100,16 +96,14 @@ def test_a_server_that_defers_for_ever_has_refused(server: Mock, place: int) -> 
 @pytest.mark.parametrize(
     "error", [ConnectionResetError(), TimeoutError(), smtplib.SMTPServerDisconnected("closed")]
 )
-def test_a_connection_that_breaks_leaves_the_outcome_unknown(
-    server: Mock, error: Exception
-) -> None:
+def test_a_connection_that_breaks_leaves_the_outcome_unknown(server, error):
     """The mail may have left: no fault says that it has not."""
     server.send_messages.side_effect = error
     with pytest.raises(type(error)):
         confirmation.SendConfirmation().run(CALL)
 
 
-def test_nothing_is_handed_over_once_the_time_is_over(server: Mock) -> None:
+def test_nothing_is_handed_over_once_the_time_is_over(server):
     """Its step has expired, and done again it would be mailed twice."""
     deadline = Deadline(6)
     server.open.side_effect = lambda: setattr(deadline, "_end", 0.0)
@@ -121,7 +115,7 @@ def test_nothing_is_handed_over_once_the_time_is_over(server: Mock) -> None:
     server.close.assert_called_once()
 
 
-def test_the_mail_server_has_no_longer_than_the_call(server: Mock) -> None:
+def test_the_mail_server_has_no_longer_than_the_call(server):
     confirmation.SendConfirmation().run(replace(CALL, deadline=Deadline(6)))
 
     (limit,) = server.connection.sock.settimeout.call_args.args
@@ -129,12 +123,12 @@ def test_the_mail_server_has_no_longer_than_the_call(server: Mock) -> None:
     assert 4 < server.timeout < 5.5
 
 
-def test_a_mail_that_was_taken_is_sent_however_the_connection_ends(server: Mock) -> None:
+def test_a_mail_that_was_taken_is_sent_however_the_connection_ends(server):
     server.close.side_effect = smtplib.SMTPServerDisconnected("closed")
     assert confirmation.SendConfirmation().run(CALL) == {"mailed": True}
 
 
-def test_the_customer_is_mailed() -> None:
+def test_the_customer_is_mailed():
     assert confirmation.SendConfirmation().run(CALL) == {"mailed": True}
     assert [message.to for message in mail.outbox] == [["ada@example.org"]]
 
@@ -150,8 +144,8 @@ def test_the_customer_is_mailed() -> None:
 )
 @pytest.mark.parametrize("version", [1, 2])
 def test_mail_calls_an_order_paid_and_shipped_only_if_those_steps_were_done(
-    version: int, results: dict[str, dict[str, str]], words: str
-) -> None:
+    version, results, words
+):
     spec = registry.workflow("fulfilment", version).step("send_confirmation")
 
     confirmation.SendConfirmation().run(replace(CALL, payload=spec.request(ORDER, results)))

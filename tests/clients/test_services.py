@@ -1,7 +1,6 @@
 """The clients speak the sandbox's language, every operation of it."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,13 +12,13 @@ from workers.exceptions import Refused, Transient, Unavailable
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
+def sandbox(tmp_path) -> Iterator[Sandbox]:
     with Sandbox(tmp_path / "store") as sandbox:
         yield sandbox
 
 
 @pytest.fixture
-def caller(sandbox: Sandbox) -> Caller:
+def caller(sandbox) -> Caller:
     return Caller(sandbox.url)
 
 
@@ -30,7 +29,7 @@ def charge(sandbox: Sandbox, *, left: float = 5, card: str | None = None) -> str
     return str(answered.body["id"])
 
 
-def test_a_charge_and_its_refund(sandbox: Sandbox, caller: Caller) -> None:
+def test_a_charge_and_its_refund(sandbox, caller):
     reference = charge(sandbox)
     undone = payment.refund(
         sandbox.url, order=7, amount="5.00", key="un", undoes="do", remaining=seconds(5)
@@ -42,9 +41,7 @@ def test_a_charge_and_its_refund(sandbox: Sandbox, caller: Caller) -> None:
 
 
 @pytest.mark.parametrize("carrier", ["shipping", "courier"])
-def test_a_parcel_and_its_cancellation(
-    sandbox: Sandbox, caller: Caller, carrier: shipping.Carrier
-) -> None:
+def test_a_parcel_and_its_cancellation(sandbox, caller, carrier):
     shipping.book(
         sandbox.url,
         order=7,
@@ -60,21 +57,21 @@ def test_a_parcel_and_its_cancellation(
     assert caller.effects(carrier) == [("book", "do", 7), ("cancel", "un", 7)]
 
 
-def test_an_invoice_and_its_cancellation(sandbox: Sandbox, caller: Caller) -> None:
+def test_an_invoice_and_its_cancellation(sandbox, caller):
     billing.issue(sandbox.url, order=7, amount="5.00", key="do", remaining=seconds(5))
     billing.void(sandbox.url, order=7, key="un", undoes="do", remaining=seconds(5))
 
     assert caller.effects("billing") == [("issue", "do", 7), ("void", "un", 7)]
 
 
-def test_a_declined_card_is_a_business_answer(sandbox: Sandbox) -> None:
+def test_a_declined_card_is_a_business_answer(sandbox):
     with pytest.raises(Refused) as caught:
         charge(sandbox, card="declined")
 
     assert caught.value.code == "card_declined"
 
 
-def test_a_call_after_its_undo_has_an_open_outcome(sandbox: Sandbox, caller: Caller) -> None:
+def test_a_call_after_its_undo_has_an_open_outcome(sandbox, caller):
     payment.refund(sandbox.url, order=7, amount="5.00", key="un", undoes="do", remaining=seconds(5))
 
     with pytest.raises(Transient) as caught:
@@ -84,9 +81,7 @@ def test_a_call_after_its_undo_has_an_open_outcome(sandbox: Sandbox, caller: Cal
     assert caller.effects("payment") == []
 
 
-def test_a_service_that_is_down_is_unavailable_and_left_alone(
-    sandbox: Sandbox, caller: Caller
-) -> None:
+def test_a_service_that_is_down_is_unavailable_and_left_alone(sandbox, caller):
     caller.set_faults("payment", down=True)
 
     with pytest.raises(Unavailable) as caught:
@@ -100,9 +95,7 @@ def test_a_service_that_is_down_is_unavailable_and_left_alone(
     ("switch", "code"),
     [("drop_after_effect_rate", "connection_lost"), ("garbage_rate", "unreadable_answer")],
 )
-def test_an_effect_without_its_answer_is_found_by_the_next_call(
-    sandbox: Sandbox, caller: Caller, switch: str, code: str
-) -> None:
+def test_an_effect_without_its_answer_is_found_by_the_next_call(sandbox, caller, switch, code):
     caller.set_faults("payment", **{switch: 1})
 
     with pytest.raises(Transient) as caught:
@@ -114,7 +107,7 @@ def test_an_effect_without_its_answer_is_found_by_the_next_call(
     assert caller.effects("payment") == [("charge", "do", 7)]
 
 
-def test_a_hanging_service_is_left_in_time(sandbox: Sandbox, caller: Caller) -> None:
+def test_a_hanging_service_is_left_in_time(sandbox, caller):
     caller.set_faults("payment", hang_rate=1)
 
     with pytest.raises(Transient) as caught:

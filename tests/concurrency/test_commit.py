@@ -24,7 +24,7 @@ either = pytest.mark.parametrize("is_done", [False, True], ids=["not done", "don
 
 
 @pytest.fixture(autouse=True)
-def flow_rows(transactional_db: None) -> None:
+def flow_rows(transactional_db) -> None:
     beat_schedule.ensure_flow()
 
 
@@ -67,9 +67,7 @@ def work() -> tuple[Process, Reply]:
 
 
 @either
-def test_a_reply_handed_over_again_is_settled_once(
-    monkeypatch: pytest.MonkeyPatch, is_done: bool
-) -> None:
+def test_a_reply_handed_over_again_is_settled_once(monkeypatch, is_done):
     process, reply = work()
     room = anywhere()
     with broken_commit(monkeypatch, is_done):
@@ -89,9 +87,7 @@ def test_a_reply_handed_over_again_is_settled_once(
 
 
 @either
-def test_an_order_sent_again_under_its_key_is_one(
-    monkeypatch: pytest.MonkeyPatch, is_done: bool
-) -> None:
+def test_an_order_sent_again_under_its_key_is_one(monkeypatch, is_done):
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=100)
     order = (Customer("Ann", "ann@example.org", "Street 1"), [Line("SKU-1", 2)])
     with broken_commit(monkeypatch, is_done):

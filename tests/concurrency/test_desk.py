@@ -31,9 +31,7 @@ def of_a_healed_incident() -> None:
 
 
 @pytest.mark.postgresql
-def test_alert_joining_during_refresh_leaves_incident_open(
-    two: tuple[Session, Session],
-) -> None:
+def test_alert_joining_during_refresh_leaves_incident_open(two):
     def refresh() -> int:
         return incidents.refresh(NOW)
 
@@ -49,7 +47,7 @@ def test_alert_joining_during_refresh_leaves_incident_open(
 
 
 @pytest.mark.postgresql
-def test_two_sweeps_tell_a_route_once(two: tuple[Session, Session]) -> None:
+def test_two_sweeps_tell_a_route_once(two):
     def plan() -> int:
         return delivery_plans.plan(NOW)
 
@@ -66,7 +64,7 @@ def test_two_sweeps_tell_a_route_once(two: tuple[Session, Session]) -> None:
 
 
 @pytest.mark.postgresql
-def test_two_workers_of_a_job_act_on_a_process_once(two: tuple[Session, Session]) -> None:
+def test_two_workers_of_a_job_act_on_a_process_once(two):
     def work() -> jobs.ChunkResult:
         return jobs.work(BulkJob.objects.latest("pk").pk, 1)
 
@@ -82,9 +80,7 @@ def test_two_workers_of_a_job_act_on_a_process_once(two: tuple[Session, Session]
         assert [resubmitted(process) for process in processes] == [1, 1]
 
 
-def test_a_job_that_is_stopped_while_its_set_is_frozen_does_not_begin(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_job_that_is_stopped_while_its_set_is_frozen_does_not_begin(monkeypatch):
     processes = failed(1)
     real = type(BulkItem.objects).bulk_create
 

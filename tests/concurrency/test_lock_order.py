@@ -14,12 +14,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
-from tests.concurrency.test_races import (
-    NOW,
-    TOY,
-    flow_rows,
-    submit_some,
-)
+from tests.concurrency.test_races import NOW, TOY, flow_rows, submit_some
 from tests.factories import SinkFactory
 from workers.models import Process, Sink, Step
 from workers.rules.rows import ProcessRow
@@ -97,8 +92,7 @@ def unlocked(ids: list[int], table: str = "workers_step") -> list[int]:
     """Return which of some steps, or rows of another table, nobody else has locked."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT id FROM {table} WHERE id = ANY(%s) ORDER BY id FOR UPDATE SKIP LOCKED",
-            [ids],
+            f"SELECT id FROM {table} WHERE id = ANY(%s) ORDER BY id FOR UPDATE SKIP LOCKED", [ids]
         )
         return [step_id for (step_id,) in cursor.fetchall()]
 

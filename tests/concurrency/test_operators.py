@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def sessions(transactional_db: None) -> Iterator[tuple[Session, Session]]:
+def sessions(transactional_db) -> Iterator[tuple[Session, Session]]:
     beat_schedule.ensure_flow()
     pair = Session(), Session()
     yield pair
@@ -41,7 +41,7 @@ def setting(process: Process, seconds: int) -> Callable[[], Any]:
 
 @pytest.mark.postgresql
 @pytest.mark.fault("F40")
-def test_of_two_times_set_at_once_none_is_lost(sessions: tuple[Session, Session]) -> None:
+def test_of_two_times_set_at_once_none_is_lost(sessions):
     (alone,) = one_after_the_other(sessions[0], setting(submit_one(), 59))
     statements = len(alone.gate.statements)
     assert statements > 1

@@ -33,7 +33,7 @@ DEFERRAL = {"seconds": 60.0, "question": "?", "permission": "", "escalate_second
 
 
 @pytest.fixture(autouse=True)
-def flow_rows(transactional_db: None) -> None:
+def flow_rows(transactional_db) -> None:
     beat_schedule.ensure()
 
 
@@ -64,7 +64,7 @@ def errors(results: list[Any]) -> list[Any]:
     return [one for one in results if isinstance(one, Exception)]
 
 
-def test_of_two_answers_one_counts(waiting: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_answers_one_counts(waiting, monkeypatch):
     with meeting_before_the_write(monkeypatch, 2):
         results = race([answer(waiting, 1), answer(waiting, 2)])
 
@@ -74,9 +74,7 @@ def test_of_two_answers_one_counts(waiting: Process, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.postgresql
-def test_without_its_guards_both_answers_would_count(
-    waiting: Process, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_its_guards_both_answers_would_count(waiting, monkeypatch):
     without_where(monkeypatch)
     with meeting_before_the_write(monkeypatch, 2):
         results = race([answer(waiting, 1), answer(waiting, 2)])
@@ -85,7 +83,7 @@ def test_without_its_guards_both_answers_would_count(
     assert errors(results) or Counter(results) == {Outcome.ACCEPTED: 2}
 
 
-def test_an_answer_and_the_deadline_meet(waiting: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_and_the_deadline_meet(waiting, monkeypatch):
     after = NOW + timedelta(seconds=70)
     with meeting_before_the_write(monkeypatch, 2):
         results = race([answer(waiting, 1), lambda: expire_claims.expire("supervisor", after)])
@@ -99,7 +97,7 @@ def test_an_answer_and_the_deadline_meet(waiting: Process, monkeypatch: pytest.M
     assert broken() == set()
 
 
-def test_an_early_answer_and_the_deferral_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_early_answer_and_the_deferral_meet(monkeypatch):
     process = submit("toy_event", subject="Toy 1", input={}, now=NOW)
     (work,) = claim_steps.claim_due(TOY, anywhere(), NOW)
     done = settle_replies.settle(
@@ -133,9 +131,7 @@ def test_an_early_answer_and_the_deferral_meet(monkeypatch: pytest.MonkeyPatch) 
     ],
     ids=["skip", "complete", "pause", "cancel"],
 )
-def test_of_two_clicks_one_does_something(
-    waiting: Process, verb: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_two_clicks_one_does_something(waiting, verb, monkeypatch):
     waiting.refresh_from_db()
     rows = Journal.objects.filter(process=waiting, actor="x")
 
@@ -150,7 +146,7 @@ def test_of_two_clicks_one_does_something(
 
 
 @pytest.mark.fault("F40")
-def test_a_pause_and_a_claim_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pause_and_a_claim_meet(monkeypatch):
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
     with meeting_before_the_write(monkeypatch, 2):
         results = race(
@@ -167,13 +163,13 @@ def test_a_pause_and_a_claim_meet(monkeypatch: pytest.MonkeyPatch) -> None:
     assert broken() == set()
 
 
-def test_of_two_holds_one_holds() -> None:
+def test_of_two_holds_one_holds():
     results = race([lambda: holds.hold("agent", "toy.alpha", actor="x", reason="")] * 4)
     assert [type(one) for one in errors(results)] == [StateError] * 3
     assert Hold.objects.count() == 1
 
 
-def test_a_rate_is_spent_once_by_all_processes() -> None:
+def test_a_rate_is_spent_once_by_all_processes():
     flow_settings.set_flow("toy.alpha", {"rate_per_second": 20}, actor="x", reason="", now=NOW)
     for n in range(20):
         submit("toy_line", subject=f"Toy {n}", input={}, now=NOW)

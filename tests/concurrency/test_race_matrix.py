@@ -24,7 +24,7 @@ from django.test import override_settings
 from tests.concurrency.matrix import collecting, stage
 from tests.concurrency.matrix.calls import CALLS, Call
 from tests.concurrency.matrix.pausing import Session, Turn, meet, one_after_the_other
-from tests.concurrency.matrix.scene import NOW, Scene, Setting
+from tests.concurrency.matrix.scene import NOW, Scene
 from workers.exceptions import SASError
 from workers.ops import invariants
 from workers.store.claims.claim_steps import Claim
@@ -53,11 +53,11 @@ def a_year() -> Iterator[None]:
         yield
 
 
-def test_every_verb_is_called() -> None:
+def test_every_verb_is_called():
     assert collecting.verbs() - {call.place for call in CALLS} == set()
 
 
-def test_every_move_of_an_operator_is_behind_a_verb() -> None:
+def test_every_move_of_an_operator_is_behind_a_verb():
     assert collecting.moves() - collecting.moves_of_steering() == set()
 
 
@@ -184,9 +184,7 @@ def _claims(result: Any) -> list[Claim]:
         for setting in call.settings
     ],
 )
-def test_a_verb_meets_every_other(
-    first: Call, setting: Setting, two: tuple[Session, Session]
-) -> None:
+def test_a_verb_meets_every_other(first, setting, two):
     extent = os.environ.get("RACE_MATRIX", "")
     seed = int(os.environ.get("RACE_MATRIX_SEED", SEED))
     calls = CALLS

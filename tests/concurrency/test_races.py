@@ -35,7 +35,7 @@ TOY = {"toy.alpha", "toy.beta", "toy.gamma"}
 
 
 @pytest.fixture(autouse=True)
-def flow_rows(transactional_db: None) -> None:
+def flow_rows(transactional_db) -> None:
     beat_schedule.ensure()
 
 
@@ -64,7 +64,7 @@ def without_where(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.fault("F18")
-def test_two_processes_never_claim_the_same_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_never_claim_the_same_step(monkeypatch):
     submit_some(20)
 
     with meeting_before_the_write(monkeypatch, 2):
@@ -77,7 +77,7 @@ def test_two_processes_never_claim_the_same_step(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.postgresql
-def test_without_its_guards_a_step_would_be_claimed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_guards_a_step_would_be_claimed_twice(monkeypatch):
     submit_some(1)
     without_where(monkeypatch)
 
@@ -89,9 +89,7 @@ def test_without_its_guards_a_step_would_be_claimed_twice(monkeypatch: pytest.Mo
 
 
 @pytest.mark.sqlite
-def test_without_immediate_transactions_processes_would_meet_locks(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_immediate_transactions_processes_would_meet_locks(monkeypatch):
     submit_some(20)
     options = connections.settings[DEFAULT_DB_ALIAS]["OPTIONS"]
     monkeypatch.setitem(options, "transaction_mode", None)
@@ -103,9 +101,7 @@ def test_without_immediate_transactions_processes_would_meet_locks(
 
 
 @pytest.mark.fault("F18")
-def test_two_supervisors_never_expire_the_same_step(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_two_supervisors_never_expire_the_same_step(monkeypatch):
     submit_some(10)
     claim_steps.claim_due(TOY, anywhere(), NOW)
     after = NOW + timedelta(seconds=40)
@@ -122,7 +118,7 @@ def test_two_supervisors_never_expire_the_same_step(
 
 
 @pytest.mark.postgresql
-def test_without_its_guards_a_step_would_be_expired_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_guards_a_step_would_be_expired_twice(monkeypatch):
     submit_some(1)
     claim_steps.claim_due(TOY, anywhere(), NOW)
     without_where(monkeypatch)
@@ -145,9 +141,7 @@ def two_branches_about_to_finish() -> tuple[Process, list[Reply]]:
     return process, [Reply(c.step_id, c.claim_id, 1, result={}) for c in branches]
 
 
-def test_two_branches_that_finish_at_once_do_not_lose_their_join(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_two_branches_that_finish_at_once_do_not_lose_their_join(monkeypatch):
     process, (left, right) = two_branches_about_to_finish()
 
     with meeting_before_the_write(monkeypatch, 2):
@@ -164,7 +158,7 @@ def test_two_branches_that_finish_at_once_do_not_lose_their_join(
 
 
 @pytest.mark.postgresql
-def test_without_the_process_lock_the_join_would_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_process_lock_the_join_would_be_lost(monkeypatch):
     process, (left, right) = two_branches_about_to_finish()
     monkeypatch.setattr(dialect, "lock_rows", lambda *args, **kwargs: "")
     # The process row's own sequence would be written by both, too.
@@ -184,9 +178,7 @@ def test_without_the_process_lock_the_join_would_be_lost(monkeypatch: pytest.Mon
 
 
 @pytest.mark.fault("F8")
-def test_a_late_reply_and_an_expiry_have_one_winner(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_late_reply_and_an_expiry_have_one_winner(monkeypatch):
     (process,) = submit_some(1)
     found = claim_steps.claim_due(TOY, anywhere(), NOW)
     reply = Reply(found[0].step_id, found[0].claim_id, 1, result={})
@@ -207,9 +199,7 @@ def test_a_late_reply_and_an_expiry_have_one_winner(
 
 
 @pytest.mark.postgresql
-def test_a_reply_that_is_filed_in_the_middle_of_a_sweep_is_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_reply_that_is_filed_in_the_middle_of_a_sweep_is_kept(monkeypatch):
     (process,) = submit_some(1)
     (work,) = claim_steps.claim_due(TOY, anywhere(), NOW)
     reply = Reply(work.step_id, work.claim_id, 1, result={"n": 1})
@@ -233,9 +223,7 @@ def test_a_reply_that_is_filed_in_the_middle_of_a_sweep_is_kept(
 
 
 @pytest.mark.postgresql
-def test_a_verb_looks_again_when_an_agent_files_between_its_look_and_its_write(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_verb_looks_again_when_an_agent_files_between_its_look_and_its_write(monkeypatch):
     (process,) = submit_some(1)
     (work,) = claim_steps.claim_due(TOY, anywhere(), NOW)
     reply = Reply(work.step_id, work.claim_id, 1, result={"n": 1})
@@ -256,7 +244,7 @@ def test_a_verb_looks_again_when_an_agent_files_between_its_look_and_its_write(
 
 
 @pytest.mark.fault("F5")
-def test_twins_of_one_submission_key_are_one_order() -> None:
+def test_twins_of_one_submission_key_are_one_order():
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=100)
     customer = Customer("Ann", "ann@example.org", "Street 1")
 
@@ -273,7 +261,7 @@ def test_twins_of_one_submission_key_are_one_order() -> None:
 
 
 @pytest.mark.postgresql
-def test_a_buyer_never_waits_for_a_reservation_of_the_same_product() -> None:
+def test_a_buyer_never_waits_for_a_reservation_of_the_same_product():
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=100)
     customer = Customer("Ann", "ann@example.org", "Street 1")
     first, _ = place_order(customer, [Line("SKU-1", 1)], submission_key="a", source="api")

@@ -37,7 +37,7 @@ TWINS = 50
 
 
 @pytest.fixture
-def token(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> str:
+def token(transactional_db, monkeypatch) -> str:
     cache.clear()
     beat_schedule.ensure()
     monkeypatch.setattr(dispatch, "wake_scheduler_later", lambda: None)
@@ -51,7 +51,7 @@ Twin = Callable[..., Callable[[], tuple[str, int | str, Any]]]
 
 
 @pytest.fixture
-def by_http(token: str) -> Twin:
+def by_http(token) -> Twin:
     """Return a twin that posts to the API, and tells its status and answer."""
 
     def twin(body: Any = BODY, key: str = "twin") -> Callable[[], tuple[str, int | str, Any]]:
@@ -70,7 +70,7 @@ def by_http(token: str) -> Twin:
 
 
 @pytest.fixture
-def by_queue(token: str) -> Twin:
+def by_queue(token) -> Twin:
     """Return a twin that is a message in the consumer's hands."""
 
     def twin(body: Any = BODY, key: str = "twin") -> Callable[[], tuple[str, int | str, Any]]:
@@ -91,7 +91,7 @@ def by_queue(token: str) -> Twin:
 
 
 @pytest.fixture
-def nobody_sees_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def nobody_sees_the_first(monkeypatch) -> None:
     """Have no twin find the first order before its own write: all depends on the constraint."""
     real, looked = submission._first, threading.local()
 
@@ -108,7 +108,7 @@ def counts() -> tuple[int, ...]:
     return tuple(model.objects.count() for model in (Order, OrderLine, Process, Step))
 
 
-def test_http_and_queue_share_one_space_of_submission_keys(by_http: Twin, by_queue: Twin) -> None:
+def test_http_and_queue_share_one_space_of_submission_keys(by_http, by_queue):
     _, status, made = by_http()()
     assert status == 201
     assert by_queue()() == ("queue", "order", made["number"])
@@ -121,7 +121,7 @@ def test_http_and_queue_share_one_space_of_submission_keys(by_http: Twin, by_que
 
 @pytest.mark.postgresql
 @pytest.mark.usefixtures("nobody_sees_the_first")
-def test_fifty_twins_at_once_are_one_order(by_http: Twin, by_queue: Twin) -> None:
+def test_fifty_twins_at_once_are_one_order(by_http, by_queue):
     found = race([by_http(), by_queue()] * (TWINS // 2))
 
     assert [one for one in found if isinstance(one, Exception)] == []
@@ -137,9 +137,7 @@ def test_fifty_twins_at_once_are_one_order(by_http: Twin, by_queue: Twin) -> Non
 
 
 @pytest.mark.postgresql
-def test_of_twins_with_two_bodies_one_is_refused_by_the_name_of_the_other(
-    by_http: Twin, by_queue: Twin
-) -> None:
+def test_of_twins_with_two_bodies_one_is_refused_by_the_name_of_the_other(by_http, by_queue):
     bodies = [BODY, OTHER] * (TWINS // 4)
     twins = [by_http(body) for body in bodies] + [by_queue(body) for body in bodies]
     found = race(twins)
@@ -161,9 +159,7 @@ def test_of_twins_with_two_bodies_one_is_refused_by_the_name_of_the_other(
 
 @pytest.mark.postgresql
 @pytest.mark.usefixtures("nobody_sees_the_first")
-def test_without_its_constraint_twins_would_be_many_orders(
-    by_http: Twin, by_queue: Twin, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_its_constraint_twins_would_be_many_orders(by_http, by_queue, monkeypatch):
     # Twins that meet are refused by the id of their process as well, which their key makes.
     monkeypatch.setattr(process_ids, "uids", lambda keys: [uuid4() for _ in keys])
     with connection.schema_editor() as editor:

@@ -33,7 +33,7 @@ def count(process: Process, event: str) -> int:
 
 
 @pytest.mark.fault("F40")
-def test_of_approvals_at_once_one_undoes(failed: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_approvals_at_once_one_undoes(failed, monkeypatch):
     number = undo_requests.ask(failed.pk, Act("cancel"), **ANN)
 
     def approve(who: str) -> Any:
@@ -50,9 +50,7 @@ def test_of_approvals_at_once_one_undoes(failed: Process, monkeypatch: pytest.Mo
 
 
 @pytest.mark.fault("F40")
-def test_an_approval_and_a_move_at_once_come_one_after_the_other(
-    failed: Process, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_approval_and_a_move_at_once_come_one_after_the_other(failed, monkeypatch):
     number = undo_requests.ask(failed.pk, Act("cancel"), **ANN)
 
     with meeting_before_the_write(monkeypatch, 2):
@@ -73,7 +71,7 @@ def test_an_approval_and_a_move_at_once_come_one_after_the_other(
 
 
 @pytest.mark.fault("F40")
-def test_of_requests_at_once_one_waits(failed: Process) -> None:
+def test_of_requests_at_once_one_waits(failed):
     def ask(who: str) -> int:
         return undo_requests.ask(failed.pk, Act("cancel"), actor=f"operator:{who}", reason="r")
 

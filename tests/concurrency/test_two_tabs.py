@@ -17,13 +17,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def shop(transactional_db: None) -> None:
+def shop(transactional_db) -> None:
     beat_schedule.ensure()
     Product.objects.create(sku="MUG", name="Mug", price="18.50", stock=100)
 
 
 @pytest.fixture
-def _both_look_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def _both_look_first(monkeypatch) -> None:
     """Have both find that nothing was ordered, with the basket in both their sessions."""
     real, both = checkout._first_order, threading.Barrier(2)
 
@@ -46,7 +46,7 @@ def tab(cookie: str) -> tuple[Client, dict[str, str]]:
 
 @pytest.mark.usefixtures("_both_look_first")
 @pytest.mark.parametrize("place", ["1 Mill Lane", "Elsewhere"])
-def test_two_tabs_sent_at_once_are_one_order(client: Client, place: str) -> None:
+def test_two_tabs_sent_at_once_are_one_order(client, place):
     client.post("/basket/add/", {"sku": "MUG", "quantity": "2"})
     cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
     (one, first), (other, second) = tab(cookie), tab(cookie)

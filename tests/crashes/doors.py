@@ -237,31 +237,20 @@ SCENARIOS = [
         submit_once("toy_informed", sinks=TOLD),
         _told_everything,
         run=_telling(lambda: Undelivered("answered 503")),
-        brief=(
-            "sinks.end_claim",
-            "sinks.claim",
-            "sinks.told",
-        ),
+        brief=("sinks.end_claim", "sinks.claim", "sinks.told"),
     ),
     Scenario(
         "reply queue gone",
         submit_once("toy_informed", sinks=TOLD),
         _given_up,
         run=_telling(lambda: Undelivered("there is no such queue", is_gone=True)),
-        brief=(
-            "sinks.end_claim",
-            "alerts.raise_alert",
-            "relay.give_up",
-        ),
+        brief=("sinks.end_claim", "alerts.raise_alert", "relay.give_up"),
     ),
     Scenario(
         "tell again",
         submit_once("toy_informed", sinks=TOLD),
         _told_again,
         run=_redeliver,
-        brief=(
-            "sinks.redeliver",
-            "sinks.claim",
-        ),
+        brief=("sinks.redeliver", "sinks.claim"),
     ),
 ]

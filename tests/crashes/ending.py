@@ -142,11 +142,7 @@ SCENARIOS = [
         submit_once("toy_queried"),
         _paid_once,
         run=_stop,
-        brief=(
-            "release.release_unfinished",
-            "dispatch.wake_up",
-            "claim_steps.claim_due",
-        ),
+        brief=("release.release_unfinished", "dispatch.wake_up", "claim_steps.claim_due"),
     ),
     Scenario(
         "worker killed",

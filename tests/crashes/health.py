@@ -114,11 +114,6 @@ SCENARIOS = [
         brief=("probe_results.keep",),
     ),
     Scenario(
-        "prune figures",
-        _prune,
-        _old_are_gone,
-        prepare=_old,
-        run=nothing,
-        brief=("old_rows.prune",),
+        "prune figures", _prune, _old_are_gone, prepare=_old, run=nothing, brief=("old_rows.prune",)
     ),
 ]

@@ -246,31 +246,21 @@ SCENARIOS = [
         _paid_once,
         prepare=_can_be_asked,
         run=_first((REPLY, drops)),
-        brief=(
-            "runner.probe",
-            "expire_claims.expire",
-        ),
+        brief=("runner.probe", "expire_claims.expire"),
     ),
     Scenario(
         "outage",
         submit_once("toy_line"),
         _line_done,
         run=_outage,
-        brief=(
-            "expire_claims.extend_gap",
-            "expire_claims.expire",
-            "leases.release",
-        ),
+        brief=("expire_claims.extend_gap", "expire_claims.expire", "leases.release"),
     ),
     Scenario(
         "sweep fails",
         submit_once("toy_line"),
         _line_done,
         run=_failing_sweep,
-        brief=(
-            "leases.abandon",
-            "leases.acquire",
-        ),
+        brief=("leases.abandon", "leases.acquire"),
     ),
     Scenario(
         "row unusable",
@@ -291,10 +281,7 @@ SCENARIOS = [
         _submit_dated,
         _undone_at_its_deadline,
         prepare=_away,
-        brief=(
-            "expire_claims.flag_overdue",
-            "settle_replies.advance",
-        ),
+        brief=("expire_claims.flag_overdue", "settle_replies.advance"),
     ),
     Scenario(
         "answer",

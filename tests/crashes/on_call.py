@@ -223,11 +223,5 @@ SCENARIOS = [
         run=nothing,
         brief=("deliveries.put_off",),
     ),
-    Scenario(
-        "ping",
-        lambda: None,
-        _pinged,
-        run=_sweep_and_ping,
-        brief=("ping.call",),
-    ),
+    Scenario("ping", lambda: None, _pinged, run=_sweep_and_ping, brief=("ping.call",)),
 ]

@@ -20,11 +20,7 @@ from workers.client import operations
 from workers.client.submission import submit
 from workers.conf import sas
 from workers.desk.models import Note
-from workers.desk.store import (
-    alert_commands,
-    incidents,
-    notes,
-)
+from workers.desk.store import alert_commands, incidents, notes
 from workers.exceptions import Permanent, StateError, Unavailable
 from workers.management.nouns import restored
 from workers.models import Alert, Flow, Hold, Incident, Journal, Process, Step

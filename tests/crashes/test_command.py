@@ -5,9 +5,7 @@ import pytest
 from tests.crashes import __main__ as command
 
 
-def test_asked_for_help_it_kills_nobody(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_asked_for_help_it_kills_nobody(capsys, monkeypatch):
     monkeypatch.setattr(command, "_run", lambda *_: pytest.fail("it ran"))
     with pytest.raises(SystemExit) as ended:
         command.main(["--help"])
@@ -15,7 +13,7 @@ def test_asked_for_help_it_kills_nobody(
     assert "Kills a process at every named point" in capsys.readouterr().out
 
 
-def test_other_words_are_pytest_s(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_words_are_pytest_s(monkeypatch):
     given: list[list[str]] = []
     monkeypatch.setattr(command, "_run", lambda _, __, words: given.append(words) or 0)
     monkeypatch.setenv("DATABASE_URL", "sqlite:///crashes.sqlite3")
@@ -27,7 +25,5 @@ def test_other_words_are_pytest_s(monkeypatch: pytest.MonkeyPatch) -> None:
     ("code", "crashes", "says"),
     [(0, 189, ("all healed", 0)), (0, 0, ("nothing was killed", 1)), (5, 0, ("FAILED", 5))],
 )
-def test_a_run_without_a_crash_shows_nothing(
-    code: int, crashes: int, says: tuple[str, int]
-) -> None:
+def test_a_run_without_a_crash_shows_nothing(code, crashes, says):
     assert command._verdict(code, crashes) == says

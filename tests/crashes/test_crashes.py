@@ -13,24 +13,18 @@ import pytest
 from tests.crashes import ending, forward, mishaps, room
 from tests.crashes.everything import SCENARIOS
 from tests.crashes.report import Report
-from tests.crashes.scenario import Scenario
 from tests.guard.failpoints import stops
 from workers.desk.notify import incident_relay
 from workers.notify import relay
 
 pytestmark = pytest.mark.django_db(transaction=True)
 #: What no short run leaves out; people's verbs and the shop's doors are many of a kind.
-OF_THE_ENGINE = [
-    *forward.SCENARIOS,
-    *mishaps.SCENARIOS,
-    *ending.SCENARIOS,
-    *room.SCENARIOS,
-]
+OF_THE_ENGINE = [*forward.SCENARIOS, *mishaps.SCENARIOS, *ending.SCENARIOS, *room.SCENARIOS]
 IS_FULL = os.environ.get("CRASHES") == "full"
 
 
 @pytest.fixture(autouse=True)
-def _one_course_of_events(monkeypatch: pytest.MonkeyPatch) -> None:
+def _one_course_of_events(monkeypatch) -> None:
     """Have relays land all that they sent before they claim again.
 
     Else threads decide how often one claims, and a time that the rehearsal counted may not come.
@@ -48,7 +42,7 @@ def _one_course_of_events(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=lambda scenario: scenario.name,
 )
-def test_whatever_dies_heals(scenario: Scenario) -> None:
+def test_whatever_dies_heals(scenario):
     report = Report.of_environment()
     began = time.monotonic()
     options = {} if IS_FULL else {"most_hits": 1, "both_fates": False, "points": scenario.brief}
@@ -62,7 +56,7 @@ def test_whatever_dies_heals(scenario: Scenario) -> None:
     report.done(scenario.name, survey.points, len(survey.crashes), seconds)
 
 
-def test_every_point_of_the_code_is_reached() -> None:
+def test_every_point_of_the_code_is_reached():
     """A new point without a scenario that reaches it fails here: give it one."""
     reached = {scenario.name: set(scenario.rehearse().hits) for scenario in SCENARIOS}
     everywhere = set().union(*reached.values())

@@ -52,7 +52,7 @@ def drawn(
     return out.getvalue()
 
 
-def test_everything_is_said_in_words() -> None:
+def test_everything_is_said_in_words():
     text = drawn(scene())
     for words in (
         "http://127.0.0.1:8000/admin/   operator",
@@ -69,14 +69,14 @@ def test_everything_is_said_in_words() -> None:
     assert "\x1b" not in text
 
 
-def test_a_narrow_terminal_keeps_what_happens() -> None:
+def test_a_narrow_terminal_keeps_what_happens():
     text = drawn(scene(), width=80)
     assert "Ada" not in text
     assert "FAILED → RETRY payment in 3 s" in text
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_at_80_by_24_the_whole_story_is_told() -> None:
+def test_at_80_by_24_the_whole_story_is_told():
     """The widest words of everything at once: no column goes, and no key falls off the end."""
     cells = {name: TonedText("undone") for name in list(wording.STEPS.values())[:6]}
     says = TonedText("FAILED → RECOVERED, COMPENSATED", "good")
@@ -100,7 +100,7 @@ def test_at_80_by_24_the_whole_story_is_told() -> None:
     assert "Order 1234: payment failed" in text
 
 
-def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_color_is_honoured(monkeypatch):
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b[33m" in drawn(scene(), force_terminal=True)
@@ -108,18 +108,18 @@ def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b[3" not in drawn(scene(), force_terminal=True)
 
 
-def test_the_title_says_what_is_special() -> None:
+def test_the_title_says_what_is_special():
     assert "PAYMENT IS DOWN" in drawn(scene(is_payment_down=True))
     assert "waiting for the open orders" in drawn(scene(is_ending=True))
 
 
-def test_it_is_drawn_before_there_is_anything() -> None:
+def test_it_is_drawn_before_there_is_anything():
     text = drawn(scene(figures=Figures(), rows=[], events=[], roles={}))
     assert "orders: 0 · processed: 0" in text
 
 
 @pytest.mark.parametrize("height", [10, 24, 36, 60])
-def test_it_fits_the_terminal(height: int) -> None:
+def test_it_fits_the_terminal(height):
     rows = board.order_rows(height)
     row = scene().rows[0]
     events = [(datetime(2026, 3, 1, tzinfo=UTC), "x")] * board.EVENT_ROWS

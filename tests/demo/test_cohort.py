@@ -46,19 +46,19 @@ def cohort() -> Cohort:
     return Cohort("demo-1")
 
 
-def test_states(cohort: Cohort) -> None:
+def test_states(cohort):
     first, second = order("processed"), order("error")
     assert cohort.states() == {first.number: "processed", second.number: "error"}
 
 
-def test_alerted(cohort: Cohort) -> None:
+def test_alerted(cohort):
     told, _ = order("error"), order("error")
     alert(told)
     assert cohort.alerted() == {told.number}
 
 
 @pytest.mark.parametrize("event", TROUBLES)
-def test_troubled(cohort: Cohort, event: str) -> None:
+def test_troubled(cohort, event):
     troubled, smooth = order(), order()
     for usual in ("submitted", "claimed", "processed"):
         note(smooth, usual)
@@ -68,7 +68,7 @@ def test_troubled(cohort: Cohort, event: str) -> None:
     assert cohort.troubled() == {troubled.number}
 
 
-def test_open_orders_move_and_so_does_an_attempt_of_one_in_error(cohort: Cohort) -> None:
+def test_open_orders_move_and_so_does_an_attempt_of_one_in_error(cohort):
     moving = {order(str(state)).number for state in OPEN_PROCESS_STATES}
     order("processed")
     failed = order("error")
@@ -79,7 +79,7 @@ def test_open_orders_move_and_so_does_an_attempt_of_one_in_error(cohort: Cohort)
     assert cohort.moving() == moving | {failed.number}
 
 
-def test_failing_counts_open_orders_that_try_again(cohort: Cohort) -> None:
+def test_failing_counts_open_orders_that_try_again(cohort):
     trying, undoing = order(), order("compensating")
     fine, held = order(), order("error")
     StepFactory(process=undoing.process, pending=True, fault={"kind": "transient"})
@@ -90,7 +90,7 @@ def test_failing_counts_open_orders_that_try_again(cohort: Cohort) -> None:
     assert cohort.failing() == 2
 
 
-def test_an_agent_is_calling_once_it_has_started(cohort: Cohort) -> None:
+def test_an_agent_is_calling_once_it_has_started(cohort):
     process = order().process
     assert not cohort.is_calling("payment.charge")
     StepFactory(process=process, started=True, agent="payment.charge")
@@ -98,7 +98,7 @@ def test_an_agent_is_calling_once_it_has_started(cohort: Cohort) -> None:
     assert not cohort.is_calling("billing.issue")
 
 
-def test_figures_while_the_run_goes_on(cohort: Cohort) -> None:
+def test_figures_while_the_run_goes_on(cohort):
     done, open_one, told, untold = (
         order(state) for state in ("processed", "pending", "error", "error")
     )
@@ -114,7 +114,7 @@ def test_figures_while_the_run_goes_on(cohort: Cohort) -> None:
 
 
 @pytest.mark.parametrize("state", ProcessState)
-def test_only_an_order_in_error_can_be_lost(cohort: Cohort, state: ProcessState) -> None:
+def test_only_an_order_in_error_can_be_lost(cohort, state):
     """A refused order that is being undone is on its way: nobody is told, and nothing is lost."""
     found = figures.read(cohort, [order(str(state)).number], kills=0, duplicates=0)
     assert found.lost == (state == ProcessState.ERROR)

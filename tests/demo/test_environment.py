@@ -19,12 +19,12 @@ from sasproject.stack.folder import RunFolder
 from workers import checks
 
 
-def test_the_engine_accepts_every_setting_of_the_demo() -> None:
+def test_the_engine_accepts_every_setting_of_the_demo():
     with override_settings(**environment.SETTINGS):
         assert checks.check_settings(None) == []
 
 
-def test_what_the_caller_has_set_stays() -> None:
+def test_what_the_caller_has_set_stays():
     prepared = environment.prepare(
         {"SAS_SWEEP_SECONDS": "9", "DATABASE_URL": "x", "SAS_RUN_DIR": "/else"}, Path("/run")
     )
@@ -34,7 +34,7 @@ def test_what_the_caller_has_set_stays() -> None:
     assert prepared["SAS_RUN_DIR"] == "/run/demo"
 
 
-def test_a_prepared_environment_is_good_for_its_own_process_only() -> None:
+def test_a_prepared_environment_is_good_for_its_own_process_only():
     prepared = environment.prepare({}, Path("/run"))
     assert environment.is_prepared(prepared)
     assert not environment.is_prepared({})
@@ -42,14 +42,12 @@ def test_a_prepared_environment_is_good_for_its_own_process_only() -> None:
     assert environment.began({environment.MARK: "1 1.5"}) == 1.5
 
 
-def test_demo_refuses_to_run_unless_started_from_command_line() -> None:
+def test_demo_refuses_to_run_unless_started_from_command_line():
     with pytest.raises(CommandError, match="command line"):
         call_command("demo", "--headless")
 
 
-def test_this_process_joins_the_broker_of_the_stack(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_this_process_joins_the_broker_of_the_stack(tmp_path, monkeypatch):
     for name in ("broker_url", "broker_transport_options"):
         monkeypatch.setitem(app.conf, name, app.conf[name])
     environment.use_broker({"BROKER_URL": "redis+socket:///x/broker.sock"}, tmp_path)
@@ -59,7 +57,7 @@ def test_this_process_joins_the_broker_of_the_stack(
     assert (tmp_path / "broker" / "messages").is_dir()
 
 
-def test_the_folder_is_emptied(tmp_path: Path) -> None:
+def test_the_folder_is_emptied(tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     run = tmp_path / "demo"
@@ -72,7 +70,7 @@ def test_the_folder_is_emptied(tmp_path: Path) -> None:
     assert elsewhere.is_dir()
 
 
-def test_the_folder_of_a_living_demo_is_left_alone(tmp_path: Path) -> None:
+def test_the_folder_of_a_living_demo_is_left_alone(tmp_path):
     (tmp_path / "db.sqlite3").touch()
     living = RunFolder(tmp_path)
     living.claim()
@@ -102,7 +100,7 @@ class Runner:
         self.stops.append(at_once)
 
 
-def test_signals_are_remembered_while_it_runs_and_urge_while_it_stops() -> None:
+def test_signals_are_remembered_while_it_runs_and_urge_while_it_stops():
     ending, runner = Ending(), Runner()
     with pytest.raises(SystemExit):
         ending(signal.SIGTERM, None)
@@ -117,14 +115,14 @@ def test_signals_are_remembered_while_it_runs_and_urge_while_it_stops() -> None:
     assert runner.stops == [True]
 
 
-def test_a_signal_while_it_starts_stops_it() -> None:
+def test_a_signal_while_it_starts_stops_it():
     ending, runner = Ending(), Runner()
     ending.begin_start(runner)  # type: ignore[arg-type]
     ending(signal.SIGTERM, None)
     assert runner.stops == [False]
 
 
-def test_only_kills_that_hit_count(tmp_path: Path) -> None:
+def test_only_kills_that_hit_count(tmp_path):
     runner: Any = Runner(agents=[1], scheduler=[])
     chaos = Chaos(runner, tmp_path)
     assert [chaos.kill_a_worker(), chaos.kill_a_worker(), chaos.kill_a_worker()] == [
@@ -135,7 +133,7 @@ def test_only_kills_that_hit_count(tmp_path: Path) -> None:
     assert (runner.killed, chaos.kills) == (["agents", "agents"], 2)
 
 
-def test_restarts_are_seen_in_the_stacks_listing(tmp_path: Path) -> None:
+def test_restarts_are_seen_in_the_stacks_listing(tmp_path):
     runner: Any = Runner()
     chaos = Chaos(runner, tmp_path)
     assert chaos.roles() == {}
@@ -146,7 +144,7 @@ def test_restarts_are_seen_in_the_stacks_listing(tmp_path: Path) -> None:
     assert chaos.restarts == {"agents": 1}
 
 
-def test_under_a_board_the_voice_only_remembers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_under_a_board_the_voice_only_remembers(capsys):
     speaking = voice.Voice(sys.stderr)
     speaking.say("agents up")
     speaking.is_covered = True

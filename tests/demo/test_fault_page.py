@@ -33,21 +33,21 @@ NOWHERE = "http://127.0.0.1:9"
 
 
 @pytest.fixture(autouse=True)
-def demonstration(settings, tmp_path: Path) -> None:
+def demonstration(settings, tmp_path) -> None:
     settings.FAULT_PAGE = True
     settings.RUN_DIR = tmp_path
     settings.SANDBOX_URL = NOWHERE
 
 
 @pytest.fixture
-def services(settings, tmp_path: Path) -> Iterator[Caller]:
+def services(settings, tmp_path) -> Iterator[Caller]:
     with Sandbox(tmp_path / "sandbox.sqlite3") as sandbox:
         settings.SANDBOX_URL = sandbox.url
         yield Caller(sandbox.url)
 
 
 @pytest.fixture
-def operator(db: None) -> Client:
+def operator(db) -> Client:
     return staff("operator", "operate_flow")
 
 
@@ -66,7 +66,7 @@ def sleeper(run_dir: Path | None) -> "subprocess.Popen[bytes]":
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
+def own(tmp_path) -> Iterator["subprocess.Popen[bytes]"]:
     child = sleeper(tmp_path)
     yield child
     child.kill()
@@ -74,7 +74,7 @@ def own(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
+def other(tmp_path) -> Iterator["subprocess.Popen[bytes]"]:
     child = sleeper(tmp_path / "other")
     yield child
     child.kill()
@@ -111,9 +111,7 @@ def incident(**fields: object) -> Incident:
 
 @pytest.mark.parametrize("address", [PAGE, SWITCH, KILL])
 @pytest.mark.parametrize("who", ["nobody", "operator"])
-def test_production_has_no_such_page(
-    settings, operator: Client, own: "subprocess.Popen[bytes]", tmp_path: Path, address, who
-) -> None:
+def test_production_has_no_such_page(settings, operator, own, tmp_path, address, who):
     running(tmp_path, agents=[own.pid])
     settings.FAULT_PAGE = False
     client = operator if who == "operator" else Client()
@@ -133,9 +131,7 @@ def test_production_has_no_such_page(
         ({"DJANGO_LOOPBACK_ONLY": "on"}, True),
     ],
 )
-def test_only_debug_and_loopback_only_have_it(
-    tmp_path: Path, variables: dict[str, str], has_page: bool
-) -> None:
+def test_only_debug_and_loopback_only_have_it(tmp_path, variables, has_page):
     ours = ("DJANGO_", "SAS_", "DATABASE_URL", "BROKER_URL", "EMAIL_URL", "SANDBOX_URL")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     hosts = {} if has_page else {"DJANGO_ALLOWED_HOSTS": "shop.example.org"}
@@ -149,14 +145,12 @@ def test_only_debug_and_loopback_only_have_it(
     assert settings.stdout.strip() == str(has_page)
 
 
-def test_it_is_linked_from_the_index_of_a_demonstration(operator: Client) -> None:
+def test_it_is_linked_from_the_index_of_a_demonstration(operator):
     assert f'href="{PAGE}"' in operator.get("/admin/").content.decode()
 
 
 @pytest.mark.parametrize("address", [SWITCH, KILL])
-def test_who_may_not_open_a_breaker_only_looks(
-    viewer: Client, own: "subprocess.Popen[bytes]", services: Caller, tmp_path: Path, address: str
-) -> None:
+def test_who_may_not_open_a_breaker_only_looks(viewer, own, services, tmp_path, address):
     running(tmp_path, agents=[own.pid])
     page = viewer.get(PAGE)
     assert page.status_code == 200
@@ -168,17 +162,17 @@ def test_who_may_not_open_a_breaker_only_looks(
 
 
 @pytest.fixture
-def viewer(db: None) -> Client:
+def viewer(db) -> Client:
     return staff("viewer")
 
 
-def test_a_stranger_is_sent_to_the_login(db: None) -> None:
+def test_a_stranger_is_sent_to_the_login(db):
     for address in (PAGE, SWITCH, KILL):
         assert Client().post(address).headers["Location"].startswith("/admin/login/")
 
 
 @pytest.mark.parametrize("address", [SWITCH, KILL])
-def test_acts_are_posts_with_a_token(operator: Client, address: str) -> None:
+def test_acts_are_posts_with_a_token(operator, address):
     assert operator.get(address).status_code == 405
     strict = Client(enforce_csrf_checks=True)
     strict.cookies = operator.cookies
@@ -186,7 +180,7 @@ def test_acts_are_posts_with_a_token(operator: Client, address: str) -> None:
     assert acts() == []
 
 
-def test_a_service_is_broken_and_mended(operator: Client, services: Caller) -> None:
+def test_a_service_is_broken_and_mended(operator, services):
     page = operator.post(SWITCH, {"service": "payment", "fault": "down"}, follow=True)
     assert services.faults("payment") == {"down": True}
     assert services.faults("billing") == {}
@@ -202,18 +196,18 @@ def test_a_service_is_broken_and_mended(operator: Client, services: Caller) -> N
 
 
 @pytest.mark.parametrize("name", choices.CHOICES)
-def test_the_sandbox_takes_every_choice_and_it_has_words(name: str) -> None:
+def test_the_sandbox_takes_every_choice_and_it_has_words(name):
     for service in choices.SERVICES:
         faults = choices.faults_of(name, service)
         FaultSet.read(faults)
         assert bool(choices.in_words(faults)) == bool(faults)
 
 
-def test_every_switch_of_the_sandbox_has_words() -> None:
+def test_every_switch_of_the_sandbox_has_words():
     assert set(choices.SWITCHES) == set(SWITCHES)
 
 
-def test_a_sandbox_that_is_away_is_told_and_nothing_is_journalled(operator: Client) -> None:
+def test_a_sandbox_that_is_away_is_told_and_nothing_is_journalled(operator):
     page = operator.post(SWITCH, {"service": "payment", "fault": "down"})
     assert page.status_code == 502
     assert "payment did not take it" in page.content.decode()
@@ -221,15 +215,13 @@ def test_a_sandbox_that_is_away_is_told_and_nothing_is_journalled(operator: Clie
     assert acts() == []
 
 
-def test_what_is_no_service_is_refused(operator: Client, services: Caller) -> None:
+def test_what_is_no_service_is_refused(operator, services):
     for form in ({"service": "../ledger", "fault": "down"}, {"service": "payment", "fault": "x"}):
         assert operator.post(SWITCH, form).status_code == 400
     assert (services.faults("payment"), acts()) == ({}, [])
 
 
-def test_a_role_is_killed_by_the_id_that_the_stack_keeps(
-    operator: Client, own: "subprocess.Popen[bytes]", tmp_path: Path
-) -> None:
+def test_a_role_is_killed_by_the_id_that_the_stack_keeps(operator, own, tmp_path):
     running(tmp_path, agents=[own.pid])
     page = operator.post(KILL, {"role": "agents"}, follow=True)
     assert own.wait(5) == -9
@@ -238,9 +230,7 @@ def test_a_role_is_killed_by_the_id_that_the_stack_keeps(
     assert acts() == [("demo_role_killed", "operator:operator", detail)]
 
 
-def test_kill_leaves_foreign_process_with_reused_id_alone(
-    operator: Client, other: "subprocess.Popen[bytes]", tmp_path: Path
-) -> None:
+def test_kill_leaves_foreign_process_with_reused_id_alone(operator, other, tmp_path):
     # As if the id had been given to another process since it was written down.
     running(tmp_path, agents=[other.pid])
     assert operator.post(KILL, {"role": "agents"}).status_code == 409
@@ -249,25 +239,23 @@ def test_kill_leaves_foreign_process_with_reused_id_alone(
 
 
 @pytest.mark.parametrize("role", ["web", "stack", "nobody", ""])
-def test_what_is_not_offered_is_not_killed(
-    operator: Client, own: "subprocess.Popen[bytes]", tmp_path: Path, role: str
-) -> None:
+def test_what_is_not_offered_is_not_killed(operator, own, tmp_path, role):
     running(tmp_path, web=[own.pid])
     assert operator.post(KILL, {"role": role}).status_code == 400
     assert own.poll() is None
 
 
-def test_a_role_that_is_down_is_told(operator: Client, tmp_path: Path) -> None:
+def test_a_role_that_is_down_is_told(operator, tmp_path):
     running(tmp_path, agents=[])
     assert operator.post(KILL, {"role": "agents"}).status_code == 409
     assert "down: it is started again" in operator.get(PAGE).content.decode()
 
 
-def test_without_a_stack_there_is_nothing_to_kill(operator: Client) -> None:
+def test_without_a_stack_there_is_nothing_to_kill(operator):
     assert "No stack runs in this run folder" in operator.get(PAGE).content.decode()
 
 
-def test_a_process_that_has_ended_is_not_killed(tmp_path: Path) -> None:
+def test_a_process_that_has_ended_is_not_killed(tmp_path):
     child = sleeper(tmp_path)
     until(lambda: processes.marked(tmp_path) == [child.pid])
     child.kill()
@@ -275,7 +263,7 @@ def test_a_process_that_has_ended_is_not_killed(tmp_path: Path) -> None:
     assert not processes.kill_marked(child.pid, tmp_path)
 
 
-def test_an_incident_comes_and_goes_on_the_page(operator: Client, services: Caller) -> None:
+def test_an_incident_comes_and_goes_on_the_page(operator, services):
     poll = {"HX-Request": "true"}
     seen = operator.get(PAGE, headers=poll).headers["X-Seen"]
     assert operator.get(PAGE, headers={**poll, "X-Seen": seen}).status_code == 204
@@ -293,7 +281,7 @@ def test_an_incident_comes_and_goes_on_the_page(operator: Client, services: Call
     assert "<html" not in after.content.decode()
 
 
-def test_a_fault_that_was_set_elsewhere_is_seen(operator: Client, services: Caller) -> None:
+def test_a_fault_that_was_set_elsewhere_is_seen(operator, services):
     poll = {"HX-Request": "true"}
     seen = operator.get(PAGE, headers=poll).headers["X-Seen"]
     services.set_faults("billing", fail_every=12, error_status=422)
@@ -302,8 +290,8 @@ def test_a_fault_that_was_set_elsewhere_is_seen(operator: Client, services: Call
 
 
 def test_what_others_wrote_is_visible_and_times_are_the_viewers(
-    operator: Client, services: Caller, django_user_model
-) -> None:
+    operator, services, django_user_model
+):
     opened = timezone.now().replace(hour=12, minute=34, second=56)
     incident(params={"about": "pay\u202ement"}, state="resolved", resolved_at=opened)
     user = django_user_model.objects.get(username="operator")
@@ -313,7 +301,7 @@ def test_what_others_wrote_is_visible_and_times_are_the_viewers(
     assert "21:34:56" in page
 
 
-def test_incidents_are_for_who_may_see_them(db: None, django_user_model) -> None:
+def test_incidents_are_for_who_may_see_them(db, django_user_model):
     incident()
     assert "payment.charge" in staff("viewer").get(PAGE).content.decode()
     client = Client()
@@ -323,7 +311,7 @@ def test_incidents_are_for_who_may_see_them(db: None, django_user_model) -> None
     assert "payment.charge" not in page.content.decode()
 
 
-def test_it_is_made_with_few_queries(operator: Client, services: Caller) -> None:
+def test_it_is_made_with_few_queries(operator, services):
     incident()
     with CaptureQueriesContext(connection) as queries:
         assert operator.get(PAGE).status_code == 200

@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from django.test import Client
 from django.utils import timezone
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from orders.sandbox.server import Sandbox
 from tests import axe
@@ -21,7 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def services(settings, tmp_path: Path) -> Iterator[Caller]:
+def services(settings, tmp_path) -> Iterator[Caller]:
     settings.FAULT_PAGE = True
     settings.RUN_DIR = tmp_path
     with Sandbox(tmp_path / "sandbox.sqlite3") as sandbox:
@@ -35,9 +34,7 @@ def operator() -> Client:
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("width", WIDTHS)
-def test_axe_finds_nothing(
-    browser: Browser, live_server, services: Caller, settings, tmp_path: Path, theme, width
-) -> None:
+def test_axe_finds_nothing(browser, live_server, services, settings, tmp_path, theme, width):
     running(tmp_path, agents=[os.getpid()], beat=[], web=[os.getpid()])
     services.set_faults("payment", down=True, latency_seconds=3)
     incident()
@@ -51,9 +48,7 @@ def test_axe_finds_nothing(
     assert axe.violations(page) == []
 
 
-def test_the_incident_of_a_fault_comes_and_goes_by_itself(
-    browser: Browser, live_server, services: Caller
-) -> None:
+def test_the_incident_of_a_fault_comes_and_goes_by_itself(browser, live_server, services):
     page = open_page(browser, live_server.url, operator(), "light", 1280)
     page.goto(PAGE)
     page.select_option("#id_service", "payment")

@@ -36,7 +36,7 @@ def run(generator: Generator, seconds: float = 20) -> None:
         time.sleep(0.01)
 
 
-def test_generator_places_orders_as_scripted() -> None:
+def test_generator_places_orders_as_scripted():
     placing = made(5)
     run(placing)
     assert placing.problem is None
@@ -48,9 +48,7 @@ def test_generator_places_orders_as_scripted() -> None:
     assert len({order.submission_key for order in orders}) == 5
 
 
-def test_a_lost_answer_is_asked_for_again_with_the_same_key(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_lost_answer_is_asked_for_again_with_the_same_key(monkeypatch):
     place, calls = generator.place_order, []
 
     def lose_the_first_answer(*args: Any, **columns: Any) -> Any:
@@ -68,7 +66,7 @@ def test_a_lost_answer_is_asked_for_again_with_the_same_key(
     assert len(placing.accepted) == Order.objects.count() == 2
 
 
-def test_a_refused_purchase_is_left_out() -> None:
+def test_a_refused_purchase_is_left_out():
     # Every third purchase or so wants it.
     Product.objects.filter(sku__in=["SKU-001", "SKU-002", "SKU-003"]).update(is_listed=False)
     placing = made(6)
@@ -76,7 +74,7 @@ def test_a_refused_purchase_is_left_out() -> None:
     assert len(placing.accepted) == 6
 
 
-def test_nothing_but_refusals_is_a_problem() -> None:
+def test_nothing_but_refusals_is_a_problem():
     Product.objects.update(is_listed=False)
     placing = made(1)
     run(placing)
@@ -84,7 +82,7 @@ def test_nothing_but_refusals_is_a_problem() -> None:
     assert placing.accepted == []
 
 
-def test_stop_ends_it_also_while_the_database_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_ends_it_also_while_the_database_is_away(monkeypatch):
     def away(*args: Any, **columns: Any) -> Any:
         raise OperationalError("away")
 
@@ -97,5 +95,5 @@ def test_stop_ends_it_also_while_the_database_is_away(monkeypatch: pytest.Monkey
     assert (placing.accepted, placing.problem) == ([], None)
 
 
-def test_stop_before_the_start_is_fine() -> None:
+def test_stop_before_the_start_is_fine():
     made().stop()

@@ -20,7 +20,7 @@ def terminal() -> Iterator[tuple[int, TextIO]]:
         os.close(ours)
 
 
-def test_keys_come_at_once_and_in_order(terminal: tuple[int, TextIO]) -> None:
+def test_keys_come_at_once_and_in_order(terminal):
     ours, stream = terminal
     with Keys(stream) as keys:
         assert keys.are_there
@@ -30,14 +30,14 @@ def test_keys_come_at_once_and_in_order(terminal: tuple[int, TextIO]) -> None:
         assert keys.read() == ""
 
 
-def test_an_arrow_key_means_nothing(terminal: tuple[int, TextIO]) -> None:
+def test_an_arrow_key_means_nothing(terminal):
     ours, stream = terminal
     with Keys(stream) as keys:
         os.write(ours, b"\x1b[B")
         assert keys.read() == ""
 
 
-def test_the_terminal_is_left_as_it_was_found(terminal: tuple[int, TextIO]) -> None:
+def test_the_terminal_is_left_as_it_was_found(terminal):
     _, stream = terminal
     before = termios.tcgetattr(stream.fileno())
     with Keys(stream):
@@ -48,7 +48,7 @@ def test_the_terminal_is_left_as_it_was_found(terminal: tuple[int, TextIO]) -> N
     assert termios.tcgetattr(stream.fileno()) == before
 
 
-def test_a_terminal_that_was_closed_means_the_end() -> None:
+def test_a_terminal_that_was_closed_means_the_end():
     reading, writing = os.pipe()
     os.close(writing)
 
@@ -65,7 +65,7 @@ def test_a_terminal_that_was_closed_means_the_end() -> None:
     os.close(reading)
 
 
-def test_without_a_terminal_there_are_no_keys() -> None:
+def test_without_a_terminal_there_are_no_keys():
     with Keys(io.StringIO("kkk")) as keys:
         assert not keys.are_there
         assert keys.read() == ""

@@ -33,7 +33,7 @@ def broken(found: Ledgers, *numbers: Order) -> set[tuple[str, str]]:
     return {(row.invariant, row.subject) for row in invariants.violations(found, wanted)}
 
 
-def test_an_order_from_before_the_ledgers_is_left_out() -> None:
+def test_an_order_from_before_the_ledgers_is_left_out():
     old, new = order(), order()
     found = ledgers((new.number, "37.00"))
     old_is_broken = ("processed_means_done", f"Order {old.number}")
@@ -41,7 +41,7 @@ def test_an_order_from_before_the_ledgers_is_left_out() -> None:
     assert broken(found, new) == {("stock_is_reserved_once", f"Order {new.number}")}
 
 
-def test_within_the_restriction_everything_is_found() -> None:
+def test_within_the_restriction_everything_is_found():
     old, new = order(), order()
     charge = (new.number, "1.00")
     subject = f"Order {new.number}"
@@ -53,6 +53,6 @@ def test_within_the_restriction_everything_is_found() -> None:
     }
 
 
-def test_no_orders_at_all_is_not_every_order() -> None:
+def test_no_orders_at_all_is_not_every_order():
     order()
     assert invariants.violations(ledgers(), set()) == []

@@ -8,13 +8,12 @@ from sasproject.demo.cohort import Cohort
 from sasproject.demo.reviewer import Reviewer
 from sasproject.demo.voice import Voice
 from workers.supervisor import beat_schedule
-from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def reviewer(wire: Wire) -> Reviewer:
+def reviewer(wire) -> Reviewer:
     """A reviewer of a run with three large orders and a small one."""
     beat_schedule.ensure_flow()
     Product.objects.create(sku="SKU-1", name="Lamp", price="100.00", stock=1000)
@@ -34,7 +33,7 @@ def large() -> list[Order]:
     return list(Order.objects.filter(total__gte=1000).order_by("number"))
 
 
-def test_every_large_order_is_decided_on_once(reviewer: Reviewer) -> None:
+def test_every_large_order_is_decided_on_once(reviewer):
     assert reviewer.waiting() == [order.number for order in large()]
 
     reviewer.decide_all()
@@ -45,7 +44,7 @@ def test_every_large_order_is_decided_on_once(reviewer: Reviewer) -> None:
     assert (reviewer.accepted, reviewer.declined) == (3 - declined, declined)
 
 
-def test_the_oldest_is_decided_on_first(reviewer: Reviewer, wire: Wire) -> None:
+def test_the_oldest_is_decided_on_first(reviewer, wire):
     first, *others = large()
     assert reviewer.decide_oldest(accept=False) is True
     assert reviewer.waiting() == [order.number for order in others]
@@ -54,11 +53,11 @@ def test_the_oldest_is_decided_on_first(reviewer: Reviewer, wire: Wire) -> None:
     assert first.process.state == "compensated"
 
 
-def test_where_none_waits_nothing_is_decided(reviewer: Reviewer) -> None:
+def test_where_none_waits_nothing_is_decided(reviewer):
     reviewer.decide_all()
     assert reviewer.decide_oldest(accept=True) is False
 
 
-def test_another_runs_orders_are_none_of_its_business(reviewer: Reviewer) -> None:
+def test_another_runs_orders_are_none_of_its_business(reviewer):
     Order.objects.update(reference="run-2")
     assert reviewer.waiting() == []

@@ -39,14 +39,14 @@ def count(accepted: list[int], states: dict[int, str], **facts: Any) -> Tally:
     )
 
 
-def test_states_are_counted_also_those_that_this_version_does_not_have() -> None:
+def test_states_are_counted_also_those_that_this_version_does_not_have():
     states = dict(enumerate(["processed", "processed", "compensated", "cancelled", "error"], 1))
     found = count([1, 2, 3, 4, 5], states, alerted={5})
     assert (found.orders, found.processed, found.compensated) == (5, 2, 1)
     assert (found.cancelled, found.error, found.lost) == (1, 1, 0)
 
 
-def test_orders_of_others_do_not_count() -> None:
+def test_orders_of_others_do_not_count():
     found = count([2], {1: "error", 2: "processed"}, troubled={1})
     assert (found.orders, found.processed, found.error, found.recovered) == (1, 1, 0, 0)
 
@@ -66,12 +66,12 @@ def test_orders_of_others_do_not_count() -> None:
         ("pending", False, True),
     ],
 )
-def test_lost_is_neither_final_nor_alerted(state: str, is_alerted: bool, is_lost: bool) -> None:
+def test_lost_is_neither_final_nor_alerted(state, is_alerted, is_lost):
     assert count([7], {7: state}, alerted={7} if is_alerted else ()).lost == is_lost
 
 
 @pytest.mark.parametrize("state", sorted(OPEN_PROCESS_STATES))
-def test_an_order_that_only_needed_more_time_is_not_said_to_be_lost(state: str) -> None:
+def test_an_order_that_only_needed_more_time_is_not_said_to_be_lost(state):
     cut_short = count([7], {7: state})
     assert cut_short.failings() == ["1 orders had not ended"]
     said = summary.text(cut_short)
@@ -81,7 +81,7 @@ def test_an_order_that_only_needed_more_time_is_not_said_to_be_lost(state: str) 
     assert json.loads(cut_short.as_json())["lost"] == 1
 
 
-def test_an_accepted_order_that_the_store_does_not_know_is_lost() -> None:
+def test_an_accepted_order_that_the_store_does_not_know_is_lost():
     found = count([1, 2], {1: "processed"})
     assert (found.orders, found.processed, found.lost) == (2, 1, 1)
 
@@ -100,18 +100,16 @@ def test_an_accepted_order_that_the_store_does_not_know_is_lost() -> None:
         ([("payment", "charge", 9), ("payment", "charge", 9)], 0),
     ],
 )
-def test_an_effect_counts_as_doubled_beyond_those_undone(
-    calls: list[tuple[str, str, int]], doubled: int
-) -> None:
+def test_an_effect_counts_as_doubled_beyond_those_undone(calls, doubled):
     assert tally.duplicate_effects(effects(*calls), [1, 2]) == doubled
 
 
-def test_recovered_is_final_after_a_trouble() -> None:
+def test_recovered_is_final_after_a_trouble():
     states = {1: "processed", 2: "processed", 3: "error", 4: "processing", 5: "compensated"}
     assert count([1, 2, 3, 4, 5], states, troubled={2, 3, 4, 5}).recovered == 2
 
 
-def test_faults_are_summed_by_switch_without_those_of_an_earlier_run() -> None:
+def test_faults_are_summed_by_switch_without_those_of_an_earlier_run():
     ledgers = Ledgers(
         {}, {"payment": {"down": 2, "hang_rate": 1}, "billing": {"hang_rate": 4, "down": 0}}
     )
@@ -121,14 +119,14 @@ def test_faults_are_summed_by_switch_without_those_of_an_earlier_run() -> None:
     assert found.faults == {"down": 2, "hang_rate": 2}
 
 
-def test_a_struck_fault_is_counted_in_calls() -> None:
+def test_a_struck_fault_is_counted_in_calls():
     faults = {"latency_seconds": 300, "down": 0, "drop_after_effect_rate": 1, "new_switch": 2}
     said = summary.text(proof(faults=faults))
     assert "a fault: 300 slowed down, 1 carried out but its answer lost, 2 new_switch\n" in said
     assert "latency_seconds" not in said
 
 
-def test_every_switch_of_the_sandbox_has_words() -> None:
+def test_every_switch_of_the_sandbox_has_words():
     switches = set(FaultSet.__dataclass_fields__) - {"seed", "error_status", "lie_statuses"}
     assert set(summary.STRUCK) == switches
 
@@ -147,7 +145,7 @@ def proof(**changes: Any) -> Tally:
     return Tally(**{**figures, **changes})
 
 
-def test_a_proof_has_no_failings() -> None:
+def test_a_proof_has_no_failings():
     assert proof().failings() == proof().gaps() == []
     assert summary.text(proof()).endswith("Nothing lost, nothing twice.")
 
@@ -160,7 +158,7 @@ def test_a_proof_has_no_failings() -> None:
         ({"violations": (Violation("x", "is so", "Order 1", "is not"),)}, "1 rows break"),
     ],
 )
-def test_a_broken_promise_is_said(changes: dict[str, Any], failing: str) -> None:
+def test_a_broken_promise_is_said(changes, failing):
     spoiled = proof(**changes)
     assert len(spoiled.failings()) == 1
     assert failing in spoiled.failings()[0]
@@ -168,7 +166,7 @@ def test_a_broken_promise_is_said(changes: dict[str, Any], failing: str) -> None
     assert f"BROKEN: {spoiled.failings()[0]}" in summary.text(spoiled)
 
 
-def test_a_run_without_a_kill_breaks_nothing_and_proves_little() -> None:
+def test_a_run_without_a_kill_breaks_nothing_and_proves_little():
     assert "a run of 4 s, 1 kill\n" in summary.text(proof(kills=1, seconds=4))
     quiet = proof(kills=0, recovered=0)
     assert quiet.failings() == []
@@ -176,7 +174,7 @@ def test_a_run_without_a_kill_breaks_nothing_and_proves_little() -> None:
     assert summary.text(quiet).endswith("nothing was killed; no order had to recover")
 
 
-def test_the_line_for_programs_has_exactly_the_fields_of_the_contract() -> None:
+def test_the_line_for_programs_has_exactly_the_fields_of_the_contract():
     assert json.loads(proof().as_json()) == {
         "orders": 3,
         "processed": 3,

@@ -2,7 +2,6 @@
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ FIGURES = {
 
 
 @pytest.mark.slow
-def test_nothing_is_lost_and_nothing_happens_twice(tmp_path: Path) -> None:
+def test_nothing_is_lost_and_nothing_happens_twice(tmp_path):
     env = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
     done = programs.python(
         *("manage.py", "demo", "--headless", "--orders", "20", "--seed", "7"),

@@ -61,7 +61,7 @@ STARTED = {"started_at": NOW, "complete_by": NOW}
         ("cancelled", {}, "-"),
     ],
 )
-def test_a_step_in_a_word(state: str, facts: dict[str, Any], word: str) -> None:
+def test_a_step_in_a_word(state, facts, word):
     assert wording.cell(step(state=state, **facts)).text == word
 
 
@@ -75,7 +75,7 @@ def test_a_step_in_a_word(state: str, facts: dict[str, Any], word: str) -> None:
         ("cancelled", (), "CANCELLED"),
     ],
 )
-def test_an_order_at_its_end(state: str, troubles: tuple[str, ...], says: str) -> None:
+def test_an_order_at_its_end(state, troubles, says):
     assert wording.order(process(state, step(state="processed")), troubles).text == says
 
 
@@ -102,36 +102,32 @@ def test_an_order_at_its_end(state: str, troubles: tuple[str, ...], says: str) -
             {**STARTED, "remaining_seconds": 3.7, "fault": {"kind": "expired"}},
             "EXPIRED → AGAIN payment, 4 s left",
         ),
-        (
-            "processing",
-            {**STARTED, "remaining_seconds": -0.5},
-            "EXPIRED payment, Supervisor next",
-        ),
+        ("processing", {**STARTED, "remaining_seconds": -0.5}, "EXPIRED payment, Supervisor next"),
     ],
 )
-def test_an_order_on_its_way(state: str, facts: dict[str, Any], says: str) -> None:
+def test_an_order_on_its_way(state, facts, says):
     assert wording.order(process("processing", step(state=state, **facts)), ()).text == says
 
 
-def test_an_order_in_error_names_the_step() -> None:
+def test_an_order_in_error_names_the_step():
     found = wording.order(process("error", step("book_shipment", "error")), ())
     assert (found.text, found.tone) == ("ERROR parcel, operator told", "bad")
 
 
-def test_board_says_pending_order_waits_for_scheduler() -> None:
+def test_board_says_pending_order_waits_for_scheduler():
     assert wording.order(process("pending"), ()).text == "waiting for the Scheduler"
 
 
-def test_a_step_that_is_not_known_is_shown_by_its_own_name() -> None:
+def test_a_step_that_is_not_known_is_shown_by_its_own_name():
     assert wording.step_name("weigh_parcel") == "weigh_parcel"
 
 
 @pytest.mark.parametrize("state", StepState)
-def test_a_step_fits_its_column_on_a_narrow_terminal(state: StepState) -> None:
+def test_a_step_fits_its_column_on_a_narrow_terminal(state):
     assert len(wording.cell(step(state=str(state))).text) <= 6
 
 
-def test_an_order_that_is_undone_says_what_is_undone_now() -> None:
+def test_an_order_that_is_undone_says_what_is_undone_now():
     undo = step("refund_payment", "processing", **{**STARTED, "remaining_seconds": 3.7})
     found = wording.order(process("compensating", undo), ())
     assert (found.text, found.tone) == ("UNDOING: refund, 4 s left", "warning")

@@ -215,7 +215,7 @@ def example_environment() -> dict[str, str]:
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Shop]:
+def shop(tmp_path) -> Iterator[Shop]:
     """The shop, not started yet, with products and a client; `check --deploy` has passed."""
     example = example_environment()
     with own_postgres_database() as database, own_rabbitmq_vhost() as broker:
@@ -239,9 +239,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
             yield shop
 
 
-def test_an_upgrade_is_rolled_back_with_orders_in_flight_and_nothing_is_lost(
-    shop: Shop, tmp_path: Path
-) -> None:
+def test_an_upgrade_is_rolled_back_with_orders_in_flight_and_nothing_is_lost(shop, tmp_path):
     system, old, new = shop.system, tmp_path / "old", tmp_path / "new"
     copy_image(new)
     (new / "orders/workflows/next.py").write_text(NEW_VERSION)
@@ -293,7 +291,7 @@ def postgres_tool(program: str, url: str, *words: str) -> None:
     subprocess.run([program, *where, "-d", place["dbname"], *words], check=True)
 
 
-def test_a_backup_is_restored_and_every_order_ends(shop: Shop, tmp_path: Path) -> None:
+def test_a_backup_is_restored_and_every_order_ends(shop, tmp_path):
     system, dump = shop.system, tmp_path / "backup"
     database = system.environment["DATABASE_URL"]
     shop.start()

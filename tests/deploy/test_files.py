@@ -73,25 +73,25 @@ def image_command() -> list[str]:
     return list(yaml.safe_load(line))
 
 
-def test_systemd_runs_each_process_of_the_page() -> None:
+def test_systemd_runs_each_process_of_the_page():
     lines = [re.search(r"^ExecStart=(.*)$", path.read_text(), re.M) for path in UNITS]
     assert {_plain(line[1].split()) for line in lines if line} == processes()
 
 
-def test_compose_runs_each_process_of_the_page() -> None:
+def test_compose_runs_each_process_of_the_page():
     ours = {name: one for name, one in compose().items() if one.get("image") == "shop"}
     assert ours.pop("migrate")
     commands = [one.get("command", image_command()) for one in ours.values()]
     assert {_plain(words) for words in commands} == processes()
 
 
-def test_kubernetes_runs_each_process_of_the_page() -> None:
+def test_kubernetes_runs_each_process_of_the_page():
     commands = [one.get("command", image_command()) for one in containers().values()]
     assert {_plain(words) for words in commands} == processes()
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: str(path.name))
-def test_a_unit_lets_calls_end(path: Path) -> None:
+def test_a_unit_lets_calls_end(path):
     text = path.read_text()
     assert "\nKillMode=mixed\nTimeoutStopSec=30\n" in text
     assert "\nRestart=always\n" in text
@@ -100,7 +100,7 @@ def test_a_unit_lets_calls_end(path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze here")
-def test_systemd_understands_the_units(tmp_path: Path) -> None:
+def test_systemd_understands_the_units(tmp_path):
     ours = Path(sys.executable).parent
     for path in (ROOT / "deploy/systemd").iterdir():
         text = path.read_text().replace("/srv/shop/.venv/bin/", f"{ours}/")
@@ -112,7 +112,7 @@ def test_systemd_understands_the_units(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, one in compose().items() if "env_file" in one])
-def test_a_container_of_compose_is_locked_and_probed(name: str) -> None:
+def test_a_container_of_compose_is_locked_and_probed(name):
     service = compose()[name]
     assert (service["read_only"], service["tmpfs"], service["cap_drop"]) == (
         True,
@@ -134,7 +134,7 @@ def test_a_container_of_compose_is_locked_and_probed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", containers())
-def test_a_container_of_kubernetes_is_locked_and_probed(name: str) -> None:
+def test_a_container_of_kubernetes_is_locked_and_probed(name):
     container = containers()[name]
     security = container["securityContext"]
     assert (security["readOnlyRootFilesystem"], security["allowPrivilegeEscalation"]) == (
@@ -159,9 +159,7 @@ def test_a_container_of_kubernetes_is_locked_and_probed(name: str) -> None:
 
 
 @pytest.mark.parametrize(("age", "lives"), [(None, False), (0, True), (10, True), (30, False)])
-def test_the_probe_in_shell_sees_what_the_mark_says(
-    age: int | None, lives: bool, tmp_path: Path
-) -> None:
+def test_the_probe_in_shell_sees_what_the_mark_says(age, lives, tmp_path):
     mark = tmp_path / "alive"
     if age is not None:
         mark.write_text("worker 7\n")
@@ -171,7 +169,7 @@ def test_the_probe_in_shell_sees_what_the_mark_says(
     assert (done.returncode == 0) is lives
 
 
-def test_migrate_comes_first_on_kubernetes() -> None:
+def test_migrate_comes_first_on_kubernetes():
     """One pod migrates, one at a time; the new code of the others waits, the old works on."""
     firsts = {}
     for deployment in deployments():
@@ -190,7 +188,7 @@ def test_migrate_comes_first_on_kubernetes() -> None:
     assert {one["kind"] for one in manifests()}.isdisjoint({"Job"})
 
 
-def test_pods_of_one_kind_are_spread_and_read_no_settings_from_services() -> None:
+def test_pods_of_one_kind_are_spread_and_read_no_settings_from_services():
     for deployment in deployments():
         pod = deployment["spec"]["template"]["spec"]
         assert pod["enableServiceLinks"] is False
@@ -199,7 +197,7 @@ def test_pods_of_one_kind_are_spread_and_read_no_settings_from_services() -> Non
             assert spread["labelSelector"] == deployment["spec"]["selector"]
 
 
-def test_prometheus_reaches_the_figures() -> None:
+def test_prometheus_reaches_the_figures():
     policies = {
         one["metadata"]["name"]: one for one in manifests() if one["kind"] == "NetworkPolicy"
     }
@@ -210,7 +208,7 @@ def test_prometheus_reaches_the_figures() -> None:
     assert admitted == {"ingress-nginx", urlsplit(address).hostname.partition(".")[2]}
 
 
-def test_web_goes_on_answering_until_nothing_is_sent_to_it_any_more() -> None:
+def test_web_goes_on_answering_until_nothing_is_sent_to_it_any_more():
     command, seconds = containers()["web"]["lifecycle"]["preStop"]["exec"]["command"]
     text = (ROOT / "gunicorn.conf.py").read_text()
     (graceful,) = re.findall(r"^graceful_timeout = (\d+)$", text, re.MULTILINE)
@@ -218,21 +216,21 @@ def test_web_goes_on_answering_until_nothing_is_sent_to_it_any_more() -> None:
     assert (command, 3 <= int(seconds) < 30 - int(graceful)) == ("sleep", True)
 
 
-def test_every_pod_has_30_s_to_end_and_is_nobody() -> None:
+def test_every_pod_has_30_s_to_end_and_is_nobody():
     pods = [one["spec"]["template"]["spec"] for one in deployments()]
     assert [pod["terminationGracePeriodSeconds"] for pod in pods] == [30] * len(pods)
     assert {pod["securityContext"]["runAsUser"] for pod in pods} == {10001}
     assert "useradd --uid 10001 " in (ROOT / "Dockerfile").read_text()
 
 
-def test_each_manifest_is_named_by_the_kustomization() -> None:
+def test_each_manifest_is_named_by_the_kustomization():
     (whole,) = [one for one in manifests() if one["kind"] == "Kustomization"]
     # The last needs what not every cluster has.
     others = {"kustomization.yaml", "monitoring.yaml"}
     assert {*whole["resources"], *others} == {path.name for path in MANIFESTS}
 
 
-def test_the_example_of_the_environment_names_settings_there_are() -> None:
+def test_the_example_of_the_environment_names_settings_there_are():
     text = (ROOT / ".env.example").read_text()
     names = set(re.findall(r"^(\w+)=", text, re.MULTILINE))
     page = (ROOT / "docs/reference/settings.md").read_text()
@@ -242,19 +240,19 @@ def test_the_example_of_the_environment_names_settings_there_are() -> None:
 
 
 @pytest.fixture
-def image(tmp_path: Path) -> Path:
+def image(tmp_path) -> Path:
     """Return a folder with what the Dockerfile copies."""
     folder = tmp_path / "image"
     copy_image(folder)
     return folder
 
 
-def test_what_is_copied_into_the_image_is_not_ignored() -> None:
+def test_what_is_copied_into_the_image_is_not_ignored():
     ignored = (ROOT / ".dockerignore").read_text()
     assert [name for name in copied_names() if f"!{name}\n" not in ignored] == []
 
 
-def test_the_image_s_own_commands_make_it_ready(image: Path) -> None:
+def test_the_image_s_own_commands_make_it_ready(image):
     """Its static files are there, and the web starts from them with what a container is given."""
     text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
     (build,) = [line for line in re.findall(r"^RUN (.*)$", text, re.M) if "collectstatic" in line]

@@ -42,7 +42,7 @@ def queries() -> Iterator[str]:
 
 
 @pytest.mark.django_db
-def test_every_figure_that_is_asked_for_is_there() -> None:
+def test_every_figure_that_is_asked_for_is_there():
     text = registry.exposition().decode()
     # A database that is no PostgreSQL says nothing of its tables.
     there = {*re.findall(r"^# TYPE (\w+)", text, re.MULTILINE), "sas_table_bytes"}
@@ -54,27 +54,27 @@ def test_every_figure_that_is_asked_for_is_there() -> None:
 
 
 @pytest.mark.django_db
-def test_every_figure_is_in_the_how_to() -> None:
+def test_every_figure_is_in_the_how_to():
     page = (ROOT / "docs/how-to/watch-with-prometheus.md").read_text()
     text = registry.exposition().decode()
     names = {*re.findall(r"^# TYPE (\w+)", text, re.MULTILINE), "sas_table_bytes"}
     assert {name for name in names if f"| `{name}" not in page} == set()
 
 
-def test_each_rule_says_what_to_do() -> None:
+def test_each_rule_says_what_to_do():
     for rule in rules():
         assert rule["labels"]["severity"] in {"page", "warn", "ticket"}
         assert set(rule["annotations"]) == {"summary", "remedy"}
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool here")
-def test_prometheus_understands_the_rules() -> None:
+def test_prometheus_understands_the_rules():
     done = programs.run("promtool", "check", "rules", str(RULES))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool here")
-def test_the_rules_page_for_what_they_say(tmp_path: Path) -> None:
+def test_the_rules_page_for_what_they_say(tmp_path):
     cases = Path(__file__).with_name("alerts_test.yaml")
     for path in (RULES, cases):
         shutil.copy(path, tmp_path)
@@ -83,7 +83,7 @@ def test_the_rules_page_for_what_they_say(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_figures_of_several_web_processes_are_made_one() -> None:
+def test_figures_of_several_web_processes_are_made_one():
     one = r"max without \(instance, pod\) \((?:predict_linear\()?$"
     for query in [*map(str, (rule["expr"] for rule in rules())), *board_queries()]:
         for figure in re.finditer(r"\bsas_\w+", query):
@@ -91,7 +91,7 @@ def test_figures_of_several_web_processes_are_made_one() -> None:
             assert re.search(one, before) or before.endswith("absent("), query
 
 
-def test_panels_lie_side_by_side_and_each_asks_for_something() -> None:
+def test_panels_lie_side_by_side_and_each_asks_for_something():
     places = {(one["gridPos"]["x"], one["gridPos"]["y"]) for one in panels()}
     assert len(places) == len(panels()) == len({one["id"] for one in panels()})
     assert all(one["targets"] and one["title"] for one in panels())

@@ -42,19 +42,19 @@ class Broker:
 
 
 @pytest.fixture
-def rabbit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
+def rabbit(monkeypatch) -> Iterator[Broker]:
     with own_rabbitmq_vhost() as url:
         yield Broker(monkeypatch, url, {"confirm_publish": True})
 
 
 @pytest.fixture
-def redis(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
+def redis(monkeypatch) -> Iterator[Broker]:
     with own_redis_database() as url:
         yield Broker(monkeypatch, url)
 
 
 @pytest.fixture
-def nobody(monkeypatch: pytest.MonkeyPatch) -> Broker:
+def nobody(monkeypatch) -> Broker:
     return Broker(monkeypatch, "amqp://shop:hunter2@127.0.0.1:1/shop")
 
 
@@ -65,7 +65,7 @@ def declare(broker: Broker) -> None:
         connection.default_channel.queue_declare("orders.submissions", durable=True)
 
 
-def test_a_broker_that_is_away_is_told_of_once_and_without_its_password(nobody: Broker) -> None:
+def test_a_broker_that_is_away_is_told_of_once_and_without_its_password(nobody):
     (found,) = broker.answers()
 
     assert str(found.level) == "error"
@@ -98,7 +98,7 @@ def test_broker_finding_masks_password_in_url(
     assert told.finding.what == f"the broker {shown} does not answer: refused"
 
 
-def test_rabbitmq_answers_and_confirms(rabbit: Broker) -> None:
+def test_rabbitmq_answers_and_confirms(rabbit):
     ((level, what),) = said(broker.answers())
 
     assert (level, what.split()[0]) == ("ok", "RabbitMQ")
@@ -115,14 +115,14 @@ def _queues_of(rabbit: Broker) -> list[str]:
     return programs.run(*command, check=True).stdout.split()
 
 
-def test_a_login_that_may_make_no_such_queue_is_no_error(rabbit: Broker) -> None:
+def test_a_login_that_may_make_no_such_queue_is_no_error(rabbit):
     vhost = rabbit.url.rsplit("/", 1)[1]
     programs.rabbitmqctl("set_permissions", "-p", vhost, "guest", "^$", ".*", ".*")
 
     assert [level for level, _ in said(broker.confirms_messages())] == ["info"]
 
 
-def test_a_message_that_a_policy_drops_is_told_of(rabbit: Broker) -> None:
+def test_a_message_that_a_policy_drops_is_told_of(rabbit):
     vhost = rabbit.url.rsplit("/", 1)[1]
     policy = '{"message-ttl": 0}'
     programs.rabbitmqctl("set_policy", "-p", vhost, "drop", "^sas", policy)
@@ -132,13 +132,10 @@ def test_a_message_that_a_policy_drops_is_told_of(rabbit: Broker) -> None:
     ]
 
 
-def test_a_queue_of_another_kind_is_told_of_with_its_remedy(rabbit: Broker) -> None:
+def test_a_queue_of_another_kind_is_told_of_with_its_remedy(rabbit):
     with rabbit.connection() as connection:
         connection.default_channel.queue_declare(
-            SCHEDULER_QUEUE,
-            durable=True,
-            auto_delete=False,
-            arguments={"x-queue-type": "quorum"},
+            SCHEDULER_QUEUE, durable=True, auto_delete=False, arguments={"x-queue-type": "quorum"}
         )
     before = _queues_of(rabbit)
 
@@ -152,7 +149,7 @@ def test_a_queue_of_another_kind_is_told_of_with_its_remedy(rabbit: Broker) -> N
     assert _queues_of(rabbit) == before
 
 
-def test_queues_that_are_missing_unread_and_read(rabbit: Broker) -> None:
+def test_queues_that_are_missing_unread_and_read(rabbit):
     missing = bad(queues.are_read())
     assert "there is no queue sas.agents" in missing
     # An application may do without its own: that is no fault where nobody ever wanted it.
@@ -170,7 +167,7 @@ def test_queues_that_are_missing_unread_and_read(rabbit: Broker) -> None:
         assert said(queues.are_read())[0][1].endswith("queues have consumers")
 
 
-def test_an_installation_without_orders_by_queue_is_in_order(rabbit: Broker) -> None:
+def test_an_installation_without_orders_by_queue_is_in_order(rabbit):
     with rabbit.connection() as connection:
         channel = connection.channel()
         for queue in current_app.amqp.queues.values():
@@ -183,7 +180,7 @@ def test_an_installation_without_orders_by_queue_is_in_order(rabbit: Broker) -> 
     assert found[1][1] == "4 queues have consumers"
 
 
-def test_a_queue_of_an_application_s_own_must_be_read_once_something_waits(rabbit: Broker) -> None:
+def test_a_queue_of_an_application_s_own_must_be_read_once_something_waits(rabbit):
     def levels() -> list[str]:
         found = said(queues.are_read())
         return [level for level, what in found if f"the queue {name} has " in what]
@@ -199,9 +196,7 @@ def test_a_queue_of_an_application_s_own_must_be_read_once_something_waits(rabbi
         assert levels() == []
 
 
-def test_doctor_reports_queue_with_too_many_waiting_messages(
-    rabbit: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_reports_queue_with_too_many_waiting_messages(rabbit, monkeypatch):
     declare(rabbit)
     monkeypatch.setattr(queues, "MANY_MESSAGES", 1)
     with rabbit.connection() as connection:
@@ -215,7 +210,7 @@ def test_doctor_reports_queue_with_too_many_waiting_messages(
         assert bad(queues.are_read()) == [f"2 messages wait in {SCHEDULER_QUEUE}"]
 
 
-def test_redis_and_what_else_lies_in_its_database(redis: Broker) -> None:
+def test_redis_and_what_else_lies_in_its_database(redis):
     told = [one.what for one in broker.redis_keeps_messages()]
     assert told[0].split()[0] in ("Redis", "Valkey")
     assert not any("another application" in what for what in told)
@@ -240,14 +235,14 @@ def test_redis_and_what_else_lies_in_its_database(redis: Broker) -> None:
         ({"aof_enabled": 0}, ["Redis writes no append-only file"]),
     ],
 )
-def test_what_redis_may_lose(facts: dict[str, Any], found: list[str]) -> None:
+def test_what_redis_may_lose(facts, found):
     assert bad(broker._redis_findings(facts)) == found
 
 
 @pytest.mark.parametrize(
     ("version", "level"), [("3.7.28", "warning"), ("3.10.8", None), ("4.3.0-rc.1", None)]
 )
-def test_an_old_rabbitmq(version: str, level: str | None) -> None:
+def test_an_old_rabbitmq(version, level):
     facts = {"product": "RabbitMQ", "version": version}
     transport = type("Transport", (), {"driver_type": "amqp"})
     connection = type(
@@ -261,7 +256,7 @@ def test_an_old_rabbitmq(version: str, level: str | None) -> None:
     assert levels == (["ok", level] if level else ["ok"])
 
 
-def test_a_connection_is_closed_whatever_happens(rabbit: Broker) -> None:
+def test_a_connection_is_closed_whatever_happens(rabbit):
     with pytest.raises(RuntimeError), connecting.connected() as connection:
         raise RuntimeError
     assert not connection.connected
@@ -296,13 +291,7 @@ SOLO = {"implementation": "celery.concurrency.solo:TaskPool", "max-concurrency":
     ],
     ids=["none", "good", "more than slots", "solo"],
 )
-def test_workers_that_answer(
-    redis: Broker,
-    monkeypatch: pytest.MonkeyPatch,
-    stats: dict[str, Any],
-    served: dict[str, Any],
-    found: list[tuple[str, str]],
-) -> None:
+def test_workers_that_answer(redis, monkeypatch, stats, served, found):
     class Inspect:
         def __init__(self, **options: Any) -> None: ...
 
@@ -318,9 +307,7 @@ def test_workers_that_answer(
     assert said(workers.answer()) == found
 
 
-def test_workers_that_run_in_another_mode_are_not_called_missing(
-    rabbit: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_that_run_in_another_mode_are_not_called_missing(rabbit, monkeypatch):
     monkeypatch.setattr(workers, "ANSWER_SECONDS", 0.1)
     monkeypatch.setitem(current_app.conf.changes, "worker_enable_remote_control", True)
     declare(rabbit)
@@ -331,9 +318,7 @@ def test_workers_that_run_in_another_mode_are_not_called_missing(
         assert [level for level, _ in said(workers.answer())] == ["info"]
 
 
-def test_workers_are_not_asked_where_they_would_not_answer(
-    redis: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_are_not_asked_where_they_would_not_answer(redis, monkeypatch):
     monkeypatch.setitem(current_app.conf.changes, "worker_enable_remote_control", False)
 
     (found,) = workers.answer()
@@ -356,7 +341,7 @@ class _InAlarm:
         raise TimeoutError("timed out")
 
 
-def test_an_alarm_is_named_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_alarm_is_named_and_not_waited_for(monkeypatch):
     connection = _InAlarm()
 
     def blocked(given: Any) -> None:
@@ -372,9 +357,7 @@ def test_an_alarm_is_named_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("is_in_alarm", [True, False])
-def test_one_probe_alone_tells_of_an_alarm(
-    is_in_alarm: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_probe_alone_tells_of_an_alarm(is_in_alarm, monkeypatch):
     """The others would say that they are at fault."""
     connection = _InAlarm()
 
@@ -394,7 +377,7 @@ def test_one_probe_alone_tells_of_an_alarm(
     connection.collect.assert_called_once_with()
 
 
-def test_a_card_waits_for_its_confirmation_as_long_as_a_reply(rabbit: Broker) -> None:
+def test_a_card_waits_for_its_confirmation_as_long_as_a_reply(rabbit):
     sent: list[Any] = []
     real = Producer.publish
 
@@ -409,7 +392,7 @@ def test_a_card_waits_for_its_confirmation_as_long_as_a_reply(rabbit: Broker) ->
     assert sent == [sas.reply_seconds]
 
 
-def test_a_refusal_without_an_alarm_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_without_an_alarm_is_told_as_one(monkeypatch):
     def refuse(given: Mock) -> None:
         raise TimeoutError("timed out")
 

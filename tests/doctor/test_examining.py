@@ -11,18 +11,8 @@ from django.core.management import CommandError, call_command
 from django.test import override_settings
 
 from workers.ops import doctor
-from workers.ops.doctor import (
-    Finding,
-    Level,
-    Need,
-    Probe,
-    examine,
-    ok,
-    warning,
-)
-from workers.ops.doctor import (
-    run as examination,
-)
+from workers.ops.doctor import Finding, Level, Need, Probe, examine, ok, warning
+from workers.ops.doctor import run as examination
 from workers.ops.doctor.secrets import masked
 from workers.ops.management.nouns import doctor as command
 
@@ -48,14 +38,14 @@ def a_probe(look: doctor.registry.Look, needs: Need = Need.NOTHING, group: str =
     return Probe(group, getattr(look, "__name__", "look"), look, needs)
 
 
-def test_every_app_s_probes_are_found_and_in_order() -> None:
+def test_every_app_s_probes_are_found_and_in_order():
     groups = list(dict.fromkeys(one.group for one in doctor.probes()))
 
     assert groups == list(doctor.registry.GROUPS)
     assert all(one.look.__doc__ for one in doctor.probes())
 
 
-def test_a_probe_that_fails_is_told_of_and_the_others_go_on() -> None:
+def test_a_probe_that_fails_is_told_of_and_the_others_go_on():
     told = list(examine([a_probe(failing), a_probe(ending), a_probe(good)]))
 
     assert [(one.probe, str(one.finding.level)) for one in told] == [
@@ -67,7 +57,7 @@ def test_a_probe_that_fails_is_told_of_and_the_others_go_on() -> None:
     assert "hunter2" not in str(told)
 
 
-def test_a_probe_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_probe_that_hangs_is_left_behind(monkeypatch):
     monkeypatch.setattr(examination, "crowding", lambda: 1.0)
     release = threading.Event()
 
@@ -82,7 +72,7 @@ def test_a_probe_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> N
     assert "has not ended within 0.05 s" in told[0].finding.what
 
 
-def test_a_crowded_machine_turns_no_probe_red(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crowded_machine_turns_no_probe_red(monkeypatch):
     monkeypatch.setattr(examination, "crowding", lambda: 20.0)
     release = threading.Event()
 
@@ -105,17 +95,13 @@ def test_a_crowded_machine_turns_no_probe_red(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("load", "cores", "crowd"), [(0.2, 2, 1.0), (2.0, 2, 1.0), (40.0, 2, 20.0), (3.0, None, 3.0)]
 )
-def test_how_crowded_a_machine_is(
-    monkeypatch: pytest.MonkeyPatch, load: float, cores: int | None, crowd: float
-) -> None:
+def test_how_crowded_a_machine_is(monkeypatch, load, cores, crowd):
     monkeypatch.setattr(examination.os, "getloadavg", lambda: (load, 0.0, 0.0))
     monkeypatch.setattr(examination.os, "cpu_count", lambda: cores)
     assert examination.crowding() == crowd
 
 
-def test_a_system_that_does_not_know_its_load_is_not_crowded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_system_that_does_not_know_its_load_is_not_crowded(monkeypatch):
     def unknown() -> tuple[float, float, float]:
         raise OSError
 
@@ -139,8 +125,8 @@ def refuse() -> list[Finding]:
     ],
 )
 def test_probes_without_their_prerequisite_are_left_out_and_counted(
-    monkeypatch: pytest.MonkeyPatch, missing: str, left: list[str], said: str
-) -> None:
+    monkeypatch, missing, left, said
+):
     monkeypatch.setattr(examination, "_touch_database", list)
     monkeypatch.setattr(examination, "_touch_tables", list)
     probes = [Probe("shop", need.name.lower(), good, need) for need in Need]
@@ -164,7 +150,7 @@ def test_probes_without_their_prerequisite_are_left_out_and_counted(
         "hunter/2 as the URL has it: hunter%2F2",
     ],
 )
-def test_no_secret_gets_through(text: str) -> None:
+def test_no_secret_gets_through(text):
     urls = "amqp://shop:hunter2@mq:5672/shop;amqp://shop:hunter%2F2@mq2:5672/shop"
     with override_settings(SECRET_KEY="well-guarded-key", CELERY_BROKER_URL=urls):
         shown = masked(text)
@@ -174,7 +160,7 @@ def test_no_secret_gets_through(text: str) -> None:
         assert secret not in shown
 
 
-def test_a_url_without_a_password_stays_readable() -> None:
+def test_a_url_without_a_password_stays_readable():
     assert masked("https://acme.example/x?a=b@c") == "https://acme.example/x?a=b@c"
 
 
@@ -182,7 +168,7 @@ Run = Callable[..., tuple[str, int]]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(monkeypatch) -> Run:
     """Run the command with probes of the test; return what it printed, and its exit code."""
 
     def running(*words: str, looks: Iterable[Any] = (good,), tty: bool = False) -> tuple[str, int]:
@@ -198,7 +184,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     return running
 
 
-def test_each_finding_is_told_with_its_reason_and_remedy(run: Run) -> None:
+def test_each_finding_is_told_with_its_reason_and_remedy(run):
     assert run(looks=[good, bad]) == (
         "shop\n"
         "  ok      all is well\n"
@@ -222,13 +208,11 @@ def test_each_finding_is_told_with_its_reason_and_remedy(run: Run) -> None:
         ([failing], ("--json",), 1),
     ],
 )
-def test_the_exit_code_says_how_bad_it_is(
-    run: Run, looks: list[Any], words: tuple[str, ...], code: int
-) -> None:
+def test_the_exit_code_says_how_bad_it_is(run, looks, words, code):
     assert run(*words, looks=looks)[1] == code
 
 
-def test_json_is_one_object(run: Run) -> None:
+def test_json_is_one_object(run):
     text, _ = run("--json", looks=[good, bad])
 
     assert json.loads(text) == {
@@ -256,16 +240,14 @@ def test_json_is_one_object(run: Run) -> None:
     }
 
 
-def test_quiet_leaves_out_what_is_well(run: Run) -> None:
+def test_quiet_leaves_out_what_is_well(run):
     text, _ = run("--quiet", looks=[good, bad])
 
     assert "all is well" not in text
     assert "it leaks" in text
 
 
-def test_colours_are_for_terminals_that_want_them(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_colours_are_for_terminals_that_want_them(run, monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b[33mwarning\x1b[0m" in run(looks=[bad], tty=True)[0]
     assert "\x1b" not in run(looks=[bad])[0]
@@ -273,10 +255,10 @@ def test_colours_are_for_terminals_that_want_them(
     assert "\x1b" not in run(looks=[bad], tty=True)[0]
 
 
-def test_doctor_refuses_unknown_group_and_lists_known_groups(run: Run) -> None:
+def test_doctor_refuses_unknown_group_and_lists_known_groups(run):
     with pytest.raises(CommandError, match=r"no group 'database'\. Groups: shop"):
         run("--only", "database")
 
 
-def test_system_checks_are_told_of_and_do_not_end_it() -> None:
+def test_system_checks_are_told_of_and_do_not_end_it():
     assert command.Command.requires_system_checks == ()

@@ -35,7 +35,7 @@ def failing(what: str = "no paper") -> list[ProbeOutcome]:
 WELL = [ProbeOutcome("shop.press", "ok", [ok("there is paper").kept()])]
 
 
-def test_what_a_probe_finds_is_kept_with_its_time() -> None:
+def test_what_a_probe_finds_is_kept_with_its_time():
     looks = rounds.look([probe(lambda: [ok("fine"), error("bad", "why", "do")])])
 
     probe_results.keep(looks, NOW)
@@ -46,12 +46,12 @@ def test_what_a_probe_finds_is_kept_with_its_time() -> None:
     assert kept.findings[1]["remedy"] == "do"
 
 
-def test_a_probe_that_says_nothing_is_well() -> None:
+def test_a_probe_that_says_nothing_is_well():
     (look,) = rounds.look([probe(list)])
     assert (look.level, look.findings) == ("ok", [])
 
 
-def test_a_probe_that_raises_is_an_error() -> None:
+def test_a_probe_that_raises_is_an_error():
     def broken() -> list[Finding]:
         raise ZeroDivisionError
 
@@ -60,7 +60,7 @@ def test_a_probe_that_raises_is_an_error() -> None:
     assert "failed: ZeroDivisionError" in in_words(look.findings[0]["what"])
 
 
-def test_a_login_that_may_not_look_is_no_error() -> None:
+def test_a_login_that_may_not_look_is_no_error():
     class NotAllowed(Exception):
         sqlstate = "42501"
 
@@ -72,9 +72,7 @@ def test_a_login_that_may_not_look_is_no_error() -> None:
     assert "permission denied for table auth_user" in in_words(looked.findings[0]["what"])
 
 
-def test_a_round_ends_when_its_time_is_up_and_the_next_begins_with_the_rest(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_round_ends_when_its_time_is_up_and_the_next_begins_with_the_rest(monkeypatch):
     ran: list[str] = []
     # Each probe takes a second.
     monkeypatch.setattr(rounds, "monotonic", lambda: float(len(ran)))
@@ -106,16 +104,14 @@ def test_a_round_ends_when_its_time_is_up_and_the_next_begins_with_the_rest(
         ("error", 5.0, 1, True),
     ],
 )
-def test_a_costly_probe_rests_while_nothing_is_wrong(
-    level: str, seconds: float, minutes: int, is_due: bool
-) -> None:
+def test_a_costly_probe_rests_while_nothing_is_wrong(level, seconds, minutes, is_due):
     with frozen_clock(NOW) as clock:
         probe_results.keep([ProbeOutcome("shop.press", level, [], seconds)])
         clock.advance(minutes=minutes)
         assert [one.name for one in rounds.due([probe(list)])] == ["press"] * is_due
 
 
-def test_since_is_when_it_became_so() -> None:
+def test_since_is_when_it_became_so():
     for seconds, looks in enumerate((WELL, WELL, failing(), failing("none"), WELL)):
         probe_results.keep(looks, NOW + timedelta(minutes=seconds))
         kept = ProbeResult.objects.get()
@@ -123,7 +119,7 @@ def test_since_is_when_it_became_so() -> None:
     assert kept.errors == 0
 
 
-def test_an_error_is_told_of_when_it_is_found_again_and_ends_with_its_cause() -> None:
+def test_an_error_is_told_of_when_it_is_found_again_and_ends_with_its_cause():
     assert probe_results.keep(failing(), NOW) == 0
     assert not Alert.objects.exists()
 
@@ -152,7 +148,7 @@ def test_an_error_is_told_of_when_it_is_found_again_and_ends_with_its_cause() ->
         ("abc", "nobody reads the queue a, and 2 more errors", "Follow the remedy"),
     ],
 )
-def test_a_probe_with_several_errors_says_so(names: str, title: str, remedy: str) -> None:
+def test_a_probe_with_several_errors_says_so(names, title, remedy):
     nobody, start = "nobody reads the queue %(name)s", "Start a worker with -Q %(name)s."
     findings = [warning("slow", "because", "hurry")]
     findings += [error(_(nobody, name=one), "because", _(start, name=one)) for one in names]
@@ -165,7 +161,7 @@ def test_a_probe_with_several_errors_says_so(names: str, title: str, remedy: str
     assert alert_texts.remedy("probe_failed", params).startswith(remedy)
 
 
-def test_one_incident_for_each_probe() -> None:
+def test_one_incident_for_each_probe():
     other = ProbeOutcome("queues.are_read", "error", [error("nobody reads", "a", "b").kept()])
     for _round in range(2):
         probe_results.keep([*failing(), other], NOW)
@@ -176,14 +172,14 @@ def test_one_incident_for_each_probe() -> None:
     }
 
 
-def test_result_of_probe_no_longer_run_is_deleted() -> None:
+def test_result_of_probe_no_longer_run_is_deleted():
     probe_results.keep(failing(), NOW)
     probe_results.keep([ProbeOutcome("other.one", "ok")], NOW + timedelta(days=1, seconds=1))
     assert [one.name for one in ProbeResult.objects.all()] == ["other.one"]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_duty_runs_every_probe_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_duty_runs_every_probe_once_a_minute(monkeypatch):
     wanted: list[Any] = [probe(lambda: [ok("fine")])]
     monkeypatch.setattr(rounds, "probes", lambda when: wanted)
     with frozen_clock(NOW) as clock:
@@ -199,14 +195,12 @@ def test_the_duty_runs_every_probe_once_a_minute(monkeypatch: pytest.MonkeyPatch
     assert ProbeResult.objects.get().looked_at == NOW + timedelta(minutes=1)
 
 
-def test_every_group_can_be_looked_at_by_a_worker() -> None:
+def test_every_group_can_be_looked_at_by_a_worker():
     groups = {one.group for one in doctor.probes()}
     assert {"database", "broker", "queues", "duties", "settings", "shop"} <= groups
 
 
-def test_the_checks_of_a_deployment_are_for_who_asks(
-    monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> None:
+def test_the_checks_of_a_deployment_are_for_who_asks(monkeypatch, settings):
     settings.DEBUG = False
     looked: list[str] = []
     monkeypatch.setattr(

@@ -31,7 +31,7 @@ LEVELS = {"ok", "info", "warning", "error"}
 
 
 @pytest.fixture
-def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def elsewhere(monkeypatch) -> None:
     """Have the reader's language be one in which a queue is read by nobody in other words."""
     real = sentences.gettext
     words = {NOBODY: "%(name)s: personne", "lost": "perdu"}
@@ -39,7 +39,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def viewer(db: None) -> Client:
+def viewer(db) -> Client:
     return staff("viewer")
 
 
@@ -47,7 +47,7 @@ def unread() -> list[Finding]:
     return [error(_(NOBODY, name="sas.reports"), _("lost"), "own words, 100 %")]
 
 
-def test_a_finding_is_kept_as_it_can_be_worded_anew() -> None:
+def test_a_finding_is_kept_as_it_can_be_worded_anew():
     (look,) = rounds.look([Probe("queues", "are_read", unread, Need.TABLES)])
     (finding,) = json.loads(json.dumps(look.findings))
     assert finding == {
@@ -64,7 +64,7 @@ def said_by_the_alert() -> str:
 
 
 @pytest.mark.django_db
-def test_the_page_and_the_alert_are_in_the_reader_s_words(viewer: Client, elsewhere: None) -> None:
+def test_the_page_and_the_alert_are_in_the_reader_s_words(viewer, elsewhere):
     look = ProbeOutcome("queues.are_read", "error", [one.kept() for one in unread()])
     for _time in range(2):
         probe_results.keep([look], timezone.now())
@@ -75,7 +75,7 @@ def test_the_page_and_the_alert_are_in_the_reader_s_words(viewer: Client, elsewh
 
 
 @pytest.mark.django_db
-def test_a_row_of_a_version_before_is_shown_as_it_is(viewer: Client, elsewhere: None) -> None:
+def test_a_row_of_a_version_before_is_shown_as_it_is(viewer, elsewhere):
     old = {"level": "error", "what": "100 % of it", "why": "lost", "remedy": ""}
     for _time in range(2):
         probe_results.keep([ProbeOutcome("shop.press", "error", [old])], timezone.now())
@@ -86,7 +86,7 @@ def test_a_row_of_a_version_before_is_shown_as_it_is(viewer: Client, elsewhere: 
 
 
 @pytest.mark.django_db
-def test_the_terminal_has_words_too(elsewhere: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_terminal_has_words_too(elsewhere, monkeypatch):
     probe = Probe("queues", "are_read", unread, Need.NOTHING)
     monkeypatch.setattr("workers.ops.doctor.probes", lambda: [probe])
     for more in ((), ("--json",)):
@@ -96,7 +96,7 @@ def test_the_terminal_has_words_too(elsewhere: None, monkeypatch: pytest.MonkeyP
         assert "sas.reports: personne" in out.getvalue()
 
 
-def test_sentences_have_sentences_in_them_and_count() -> None:
+def test_sentences_have_sentences_in_them_and_count():
     many = ngettext("%(n)d probe: %(lack)s", "%(n)d probes: %(lack)s", 2, lack=_("it is gone"))
     assert many == in_words(kept(many)) == in_words(many) == "2 probes: it is gone"
     assert in_words(ngettext("%(n)d probe", "%(n)d probes", 1)) == "1 probe"
@@ -111,12 +111,12 @@ def test_sentences_have_sentences_in_them_and_count() -> None:
         (552, "n0, n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11 and 540 more"),
     ],
 )
-def test_a_line_names_a_few_and_counts_the_others(count: int, said: str) -> None:
+def test_a_line_names_a_few_and_counts_the_others(count, said):
     names = say_names([f"n{n}" for n in range(count)])
     assert names == in_words(_("%(names)s", names=names)) == said
 
 
-def test_what_came_from_elsewhere_is_masked_wherever_it_stands() -> None:
+def test_what_came_from_elsewhere_is_masked_wherever_it_stands():
     url = "amqp://shop:hunter22@mq/shop"
     text = _("%(url)s %(problem)s", url=url, problem=_("failed: %(url)s", url=url))
     for one in (text, url):
@@ -124,7 +124,7 @@ def test_what_came_from_elsewhere_is_masked_wherever_it_stands() -> None:
         assert "hunter22" not in changed(one, masked)
 
 
-def test_every_text_of_a_probe_of_ours_is_marked_for_translation() -> None:
+def test_every_text_of_a_probe_of_ours_is_marked_for_translation():
     bare = [
         f"{path}:{text.lineno}"
         for folder in ("workers/ops/doctor", "orders/doctor")

@@ -18,14 +18,14 @@ def said(found: Iterable[Finding]) -> list[tuple[str, str]]:
     return [(str(one.level), one.what) for one in found]
 
 
-def test_dead_letters() -> None:
+def test_dead_letters():
     assert said(shop.dead_letters_are_dealt_with()) == [("ok", "no dead letter is open")]
     for state in ("open", "discarded"):
         DeadLetter.objects.create(received_at=timezone.now(), body=b"", state=state)
     assert said(shop.dead_letters_are_dealt_with()) == [("warning", "1 dead letter is open")]
 
 
-def test_doctor_reports_users_with_well_known_passwords() -> None:
+def test_doctor_reports_users_with_well_known_passwords():
     users = get_user_model().objects
     users.create_user("operator", password="operator")
     users.create_user("viewer", password="something else")
@@ -40,6 +40,6 @@ def test_doctor_reports_users_with_well_known_passwords() -> None:
 
 
 @pytest.mark.parametrize(("limit", "levels"), [(10, []), (30, ["warning"]), (None, ["warning"])])
-def test_the_mail_server_s_time(limit: int | None, levels: list[str]) -> None:
+def test_the_mail_server_s_time(limit, levels):
     with override_settings(EMAIL_TIMEOUT=limit):
         assert [level for level, _ in said(shop.mail_ends_before_its_step())] == levels

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from sasproject import databases
 from workers.ops.doctor import database
 
@@ -13,7 +11,7 @@ LIMITS = (
 )
 
 
-def test_each_missing_limit_comes_with_the_line_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_missing_limit_comes_with_the_line_for_all(monkeypatch):
     monkeypatch.setattr(database, "_setting", lambda name: "0")
 
     found = list(database.limits_what_hangs())
@@ -23,7 +21,7 @@ def test_each_missing_limit_comes_with_the_line_for_all(monkeypatch: pytest.Monk
         assert f'"OPTIONS": {{"options": "{LIMITS}"}}' in str(finding.remedy)
 
 
-def test_the_line_is_what_the_shop_sets_and_the_page_says() -> None:
+def test_the_line_is_what_the_shop_sets_and_the_page_says():
     page = (_PAGES / "install-into-your-project.md").read_text(encoding="utf-8")
 
     assert LIMITS in databases.LIMITS

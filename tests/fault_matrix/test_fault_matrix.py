@@ -22,18 +22,18 @@ def result(row: str, outcome: str = "passed", **more: Any) -> dict[str, Any]:
     return {"row": row, "outcome": outcome, "broker": "Redis", **plain, **more}
 
 
-def test_rows_are_numbered_without_a_gap() -> None:
+def test_rows_are_numbered_without_a_gap():
     assert [row.id for row in ROWS] == [f"F{n}" for n in range(1, 43)]
 
 
-def test_every_mark_names_a_row() -> None:
+def test_every_mark_names_a_row():
     known = {row.id for row in ROWS}
     for path in sorted(Path(page.ROOT, "tests").rglob("test_*.py")):
         found = set(_MARK.findall(path.read_text()))
         assert found <= known, path
 
 
-def test_a_row_shows_its_runs_and_where() -> None:
+def test_a_row_shows_its_runs_and_where():
     found = [result("F1"), result("F1", database="PostgreSQL", seconds=2.5)]
     text = page.text(found, date(2026, 3, 1))
 
@@ -42,7 +42,7 @@ def test_a_row_shows_its_runs_and_where() -> None:
     assert "Last run: 2026-03-01.\n1 of 42 rows have a test; 2 runs, 0 failed, 0 skipped." in text
 
 
-def test_what_failed_and_what_nothing_shows_is_said() -> None:
+def test_what_failed_and_what_nothing_shows_is_said():
     text = page.text([result("F1", "failed"), result("F2", "skipped")], date(2026, 3, 1))
     lines = {line.split(" | ")[0]: line for line in text.splitlines()}
 
@@ -53,7 +53,7 @@ def test_what_failed_and_what_nothing_shows_is_said() -> None:
 
 
 @pytest.mark.volume
-def test_the_plugin_notes_what_marked_tests_came_to(tmp_path: Path) -> None:
+def test_the_plugin_notes_what_marked_tests_came_to(tmp_path):
     results = tmp_path / "results.jsonl"
     test = "tests/clients/test_faults.py::test_a_status_decides_the_kind_of_fault"
     words = [
@@ -80,5 +80,5 @@ def test_the_plugin_notes_what_marked_tests_came_to(tmp_path: Path) -> None:
     ("name", "shown"),
     [("test_x[postgresql+rabbitmq]", "PostgreSQL"), ("test_x[12]", None), ("test_sqlite", None)],
 )
-def test_a_parameter_says_which_database_a_system_had(name: str, shown: str | None) -> None:
+def test_a_parameter_says_which_database_a_system_had(name, shown):
     assert plugin.named(name, plugin.DATABASES) == shown

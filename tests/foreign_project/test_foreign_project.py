@@ -140,7 +140,7 @@ class Company:
 
 
 @pytest.fixture
-def company(origin: Path, tmp_path: Path) -> Iterator[Company]:
+def company(origin, tmp_path) -> Iterator[Company]:
     folder, python = tmp_path / "acme", tmp_path / "venv" / "bin" / "python"
     shutil.copytree(Path(__file__).parent / "project", folder)
     (folder / "results").mkdir()
@@ -160,7 +160,7 @@ def company(origin: Path, tmp_path: Path) -> Iterator[Company]:
             company.close()
 
 
-def test_a_company_installs_the_engine_beside_what_it_has(company: Company) -> None:
+def test_a_company_installs_the_engine_beside_what_it_has(company):
     forgetful = company.run("manage.py", "check", ACME_FORGETS="install")
     assert forgetful.returncode != 0
     assert "workers.E022" in forgetful.stderr
@@ -211,7 +211,7 @@ def _look(company: Company) -> None:
 
 @pytest.mark.volume
 @pytest.mark.parametrize("forgets", ["engine", ""], ids=["without", "with"])
-def test_its_own_tasks_and_tests_are_as_they_were(company: Company, forgets: str) -> None:
+def test_its_own_tasks_and_tests_are_as_they_were(company, forgets):
     company.environment |= {"ACME_FORGETS": forgets, "SAS_SHUTDOWN_SECONDS": "2"}
     company.manage("makemigrations", "people", "-v", "0")
     company.manage("migrate", "-v", "0")

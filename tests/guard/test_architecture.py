@@ -105,7 +105,7 @@ def updated_columns(tree: ast.AST) -> Iterator[tuple[str, int]]:
                     yield keyword.arg, node.lineno
 
 
-def test_only_the_store_assigns_state_columns() -> None:
+def test_only_the_store_assigns_state_columns():
     found = []
     for path in sources():
         name = name_of(path)
@@ -122,7 +122,7 @@ def test_only_the_store_assigns_state_columns() -> None:
     assert found == []
 
 
-def test_only_publishing_sends() -> None:
+def test_only_publishing_sends():
     senders = {"send_task", "send_task_message", "apply_async", "delay", "delay_on_commit"}
     found = []
     for path in sources():
@@ -139,7 +139,7 @@ def test_only_publishing_sends() -> None:
     assert found == []
 
 
-def test_only_one_module_publishes_what_is_no_task() -> None:
+def test_only_one_module_publishes_what_is_no_task():
     producers = {
         name_of(path)
         for path in sources()
@@ -155,7 +155,7 @@ def test_only_one_module_publishes_what_is_no_task() -> None:
     }
 
 
-def test_the_engine_never_names_an_order() -> None:
+def test_the_engine_never_names_an_order():
     found = [
         f"{name_of(path)}:{node.lineno}"
         for path in sources()
@@ -172,7 +172,7 @@ def test_the_engine_never_names_an_order() -> None:
 
 
 @pytest.mark.parametrize("folder", ["workers", "orders", "sasproject", "tests"])
-def test_no_file_outgrows_its_reader(folder: str) -> None:
+def test_no_file_outgrows_its_reader(folder):
     long = {
         name_of(path): count
         for path in (ROOT / folder).rglob("*.py")
@@ -182,13 +182,13 @@ def test_no_file_outgrows_its_reader(folder: str) -> None:
     assert long == {}
 
 
-def test_there_is_no_drawer_without_a_noun() -> None:
+def test_there_is_no_drawer_without_a_noun():
     names = {path.stem for path in sources()}
 
     assert names & {"utils", "helpers", "misc", "common", "actions"} == set()
 
 
-def test_no_model_signal_is_connected() -> None:
+def test_no_model_signal_is_connected():
     signals = {"post_save", "pre_save", "post_delete", "pre_delete", "m2m_changed"}
     found = [
         f"{name_of(path)}:{node.lineno}"
@@ -210,7 +210,7 @@ def texts_for_people(tree: ast.AST) -> Iterator[str]:
             yield f"calls {ast.unparse(node.func)}"
 
 
-def test_engine_writes_codes_and_has_no_texts_for_people() -> None:
+def test_engine_writes_codes_and_has_no_texts_for_people():
     found = [
         f"{name} {text}"
         for path in sources()
@@ -221,6 +221,6 @@ def test_engine_writes_codes_and_has_no_texts_for_people() -> None:
     assert found == [], "Write a code and parameters; their text belongs in workers/desk/texts"
 
 
-def test_text_for_people_is_noticed() -> None:
+def test_text_for_people_is_noticed():
     source = "from django.utils.translation import gettext as _\nAlertKind('a', _('Look'))\n"
     assert list(texts_for_people(ast.parse(source))) == ["imports gettext", "calls AlertKind"]

@@ -16,7 +16,7 @@ PARTICIPLES = {
 PUBLIC = {f"workers/testing/{name}.py" for name in ("result", "scripted_agents", "wire")}
 
 
-def test_no_class_is_named_by_a_participle() -> None:
+def test_no_class_is_named_by_a_participle():
     found = [
         f"{name_of(path)}:{node.lineno} {name}"
         for path in sources()
@@ -39,11 +39,11 @@ def _defined(node: ast.stmt) -> list[str]:
 
 #: Pictures of our own, for which there is a term: wake-up, release, message, batch, kill, match.
 METAPHORS = {
-    *("appointment", "bury", "errand", "land", "lockeds", "mourn", "nudge", "surrender", "trip"),
+    *("appointment", "bury", "errand", "land", "lockeds", "mourn", "nudge", "surrender", "trip")
 }
 
 
-def test_the_engine_uses_the_terms_of_the_field() -> None:
+def test_the_engine_uses_the_terms_of_the_field():
     found = [
         f"{name_of(path)}:{node.lineno} {name}"
         for path in sources()

@@ -9,7 +9,7 @@ from tests.guard.test_architecture import name_of, sources
 FRONTED = re.compile(r"^\s*#:? Of ")
 
 
-def test_no_comment_begins_with_what_it_is_about() -> None:
+def test_no_comment_begins_with_what_it_is_about():
     found = [
         f"{name_of(path)}:{number}"
         for path in sources()
@@ -21,5 +21,5 @@ def test_no_comment_begins_with_what_it_is_about() -> None:
 
 
 @pytest.mark.parametrize("line", ["# Of two, one acts.", "    #: Of a step: its name."])
-def test_such_a_comment_is_found(line: str) -> None:
+def test_such_a_comment_is_found(line):
     assert FRONTED.match(line)

@@ -88,7 +88,7 @@ def missing(names: Iterable[str], page: str) -> list[str]:
     return sorted(name for name in names if f"`{name}`" not in page)
 
 
-def test_every_engine_setting_has_its_line() -> None:
+def test_every_engine_setting_has_its_line():
     page = reference("settings")
     for setting in declared():
         lines = [line for line in page.splitlines() if line.startswith(f"| `{setting.name}` |")]
@@ -99,14 +99,14 @@ def test_every_engine_setting_has_its_line() -> None:
         assert facts in lines[0], f"settings.md: the line of {setting.name} should hold {facts}"
 
 
-def test_every_environment_variable_has_its_line() -> None:
+def test_every_environment_variable_has_its_line():
     settings = (ROOT / "sasproject" / "settings.py").read_text(encoding="utf-8")
     read = set(re.findall(r'\benv\.\w+\(\s*"(\w+)"', settings))
     assert "DATABASE_URL" in read
     assert missing(read | DEPLOYMENT_NAMES, reference("settings")) == []
 
 
-def test_no_setting_is_listed_that_does_not_exist() -> None:
+def test_no_setting_is_listed_that_does_not_exist():
     known = {setting.name for setting in declared()} | DEPLOYMENT_NAMES
     for page in PAGES:
         named = set(re.findall(r"\bSAS_[A-Z_]+[A-Z]\b", page.read_text(encoding="utf-8")))
@@ -137,9 +137,7 @@ def diagram(
     ],
     ids=["process", "step"],
 )
-def test_states_and_legal_moves_are_drawn_and_explained(
-    moves: frozenset[tuple[str, str]], every: list[str], first: list[str], final: frozenset[str]
-) -> None:
+def test_states_and_legal_moves_are_drawn_and_explained(moves, every, first, final):
     page = reference("states")
     assert diagram(moves, every, first, final) in page
     assert missing(every, page) == []
@@ -147,19 +145,19 @@ def test_states_and_legal_moves_are_drawn_and_explained(
         assert f"| `{before}` → `{after}` |" in page, f"states.md: explain {before} → {after}"
 
 
-def test_every_journal_event_has_its_line() -> None:
+def test_every_journal_event_has_its_line():
     events = literals(EVENT_PLACES, "event")
     assert {"submitted", "claimed", "expired"} <= events
     assert missing(events, reference("journal")) == []
 
 
-def test_every_alert_code_has_its_line() -> None:
+def test_every_alert_code_has_its_line():
     codes = literals(CODE_PLACES, "code")
     assert "process_error" in codes
     assert missing(codes, reference("alerts")) == []
 
 
-def test_what_to_do_on_an_alert_is_said_alike_on_the_page_and_by_the_product() -> None:
+def test_what_to_do_on_an_alert_is_said_alike_on_the_page_and_by_the_product():
     rows = re.findall(r"^\| `(\w+)` \|.*\| (.+?) \|$", reference("alerts"), re.MULTILINE)
     on_page = {code: re.sub(r"\[(.+?)\]\(.+?\)", r"\1", text) for code, text in rows}
     kinds = {kind.code: remedies(kind.remedy) for kind in alert_kinds()}
@@ -179,7 +177,7 @@ def shop_codes() -> set[str]:
     return {str(code.value) for code in raised if isinstance(code, ast.Constant)}
 
 
-def test_every_verb_has_its_line() -> None:
+def test_every_verb_has_its_line():
     assert missing(VERBS, reference("commands")) == []
     steer = (DOCS / "how-to" / "steer-an-order.md").read_text(encoding="utf-8")
     assert [name for name in VERBS if f" {name} NUMBER" not in steer and name != "answer"] == [
@@ -190,7 +188,7 @@ def test_every_verb_has_its_line() -> None:
 @pytest.mark.parametrize(
     "declared", [Workflow, StepSpec, Undo, Fallback, Deferred, Call], ids=lambda one: one.__name__
 )
-def test_everything_that_can_be_declared_has_its_line(declared: type) -> None:
+def test_everything_that_can_be_declared_has_its_line(declared):
     filled_in = {"by_name", "agents", "effect", "undo_effect", "undo_key_retention_seconds"}
     if declared is not Call:
         filled_in |= {"key_retention_seconds"}
@@ -198,7 +196,7 @@ def test_everything_that_can_be_declared_has_its_line(declared: type) -> None:
     assert missing(names, reference("workflow")) == []
 
 
-def test_every_attribute_and_effect_of_an_agent_has_its_line() -> None:
+def test_every_attribute_and_effect_of_an_agent_has_its_line():
     names = {name for name in get_annotations(Agent) if name != "is_local"}
     assert "effect" in names
     page = reference("workflow")
@@ -207,11 +205,11 @@ def test_every_attribute_and_effect_of_an_agent_has_its_line() -> None:
     assert missing([one.name for one in OnFailure], page) == []
 
 
-def test_every_outcome_of_an_answer_has_its_line() -> None:
+def test_every_outcome_of_an_answer_has_its_line():
     assert missing(list(Outcome), reference("messages")) == []
 
 
-def test_every_check_has_its_line() -> None:
+def test_every_check_has_its_line():
     ours = rf'"((?:{"|".join(PACKAGES)})\.[EW]\d{{3}})"'
     ids = set(re.findall(ours, "\n".join(sources(*PACKAGES))))
     assert "workers.E001" in ids
@@ -219,7 +217,7 @@ def test_every_check_has_its_line() -> None:
     assert sorted(lines) == sorted(ids)
 
 
-def test_every_management_command_has_its_line() -> None:
+def test_every_management_command_has_its_line():
     files = [file for name in PACKAGES for file in ROOT.glob(f"{name}/**/management/commands/*.py")]
     commands = {f"manage.py {file.stem}" for file in files if file.stem != "__init__"}
     commands |= {f"manage.py sas {noun}" for noun in sas.nouns()}
@@ -227,21 +225,21 @@ def test_every_management_command_has_its_line() -> None:
     assert missing(commands, reference("commands")) == []
 
 
-def test_every_make_target_has_its_line() -> None:
+def test_every_make_target_has_its_line():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = {f"make {name}" for name in re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE)}
     assert "make demo" in targets
     assert missing(targets, reference("commands")) == []
 
 
-def test_the_messages_shown_are_messages() -> None:
+def test_the_messages_shown_are_messages():
     shown = re.findall(r"```json\n(.*?)```", reference("messages"), re.DOTALL)
     (filed,) = map(json.loads, shown)
     assert Reply.from_wire(filed).to_wire() == filed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names_of)
-def test_links_inside_the_repository_lead_somewhere(page: Path) -> None:
+def test_links_inside_the_repository_lead_somewhere(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if target.startswith(("http:", "https:", "mailto:")):
@@ -258,7 +256,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names_of)
-def test_files_and_tests_that_are_named_exist(page: Path) -> None:
+def test_files_and_tests_that_are_named_exist(page):
     words = set(re.findall(r"`([^`\s]+)`", page.read_text(encoding="utf-8")))
     begins = tuple(f"{name}/" for name in (*PACKAGES, "tests", "docs"))
     gone = {word for word in words if word.startswith(begins) and not (ROOT / word).exists()}
@@ -282,7 +280,7 @@ def modules() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("page", sorted([*DOCS.glob("explanation/*.md"), *ADRS]), ids=names_of)
-def test_what_is_named_with_its_module_is_there(page: Path) -> None:
+def test_what_is_named_with_its_module_is_there(page):
     """Names such as `claim_steps.start`; a file of that name has to define what is named."""
     words = re.findall(r"`([a-z_]+)\.(\w+)(?:\(\))?`", page.read_text(encoding="utf-8"))
     suffixes = {"py", "md", "json", "html", "toml", "txt"}
@@ -298,7 +296,7 @@ def test_what_is_named_with_its_module_is_there(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names_of)
-def test_python_shown_is_python_and_its_imports_exist(page: Path) -> None:
+def test_python_shown_is_python_and_its_imports_exist(page):
     for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
         for node in ast.walk(ast.parse(block)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGES):
@@ -308,7 +306,7 @@ def test_python_shown_is_python_and_its_imports_exist(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", ADRS, ids=names_of)
-def test_a_decision_has_its_four_parts_on_one_screen(page: Path) -> None:
+def test_a_decision_has_its_four_parts_on_one_screen(page):
     text = page.read_text(encoding="utf-8")
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == [
         *("Decision", "Why", "Cost", "Reopen when")
@@ -318,7 +316,7 @@ def test_a_decision_has_its_four_parts_on_one_screen(page: Path) -> None:
     assert len(text.split()) <= 350
 
 
-def test_every_decision_has_one_number_and_those_named_are_there() -> None:
+def test_every_decision_has_one_number_and_those_named_are_there():
     text = "\n".join([*(page.read_text() for page in PAGES), *sources(*PACKAGES, "tests")])
     merged = re.findall(r"\d+", " ".join(re.findall(r"^Takes in ADR (.+)$", text, re.MULTILINE)))
     numbers = [*(int(page.name[:4]) for page in ADRS), *map(int, merged)]
@@ -327,7 +325,7 @@ def test_every_decision_has_one_number_and_those_named_are_there() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names_of)
-def test_every_row_of_a_table_has_the_cells_of_its_head(page: Path) -> None:
+def test_every_row_of_a_table_has_the_cells_of_its_head(page):
     head = 0
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         if not line.startswith("|"):
@@ -338,12 +336,12 @@ def test_every_row_of_a_table_has_the_cells_of_its_head(page: Path) -> None:
         assert cells == head, f"{page.name}:{number} has {cells} cells of {head}"
 
 
-def test_what_can_be_pruned_is_named_on_the_page() -> None:
+def test_what_can_be_pruned_is_named_on_the_page():
     (row,) = re.findall(r"^\| `--only NAME` \| Only this.*", reference("commands"), re.MULTILINE)
     assert set(re.findall(r"`([^`]+)`", row)[1:]) == {one.name for one in retention.pruners()}
 
 
-def test_the_engine_names_pages_by_their_titles() -> None:
+def test_the_engine_names_pages_by_their_titles():
     """Whoever installed the package alone has no file of ours, but can look for a title."""
     titles = {
         page.read_text(encoding="utf-8").partition("\n")[0][2:] for page in DOCS.rglob("*.md")
@@ -359,7 +357,7 @@ def test_the_engine_names_pages_by_their_titles() -> None:
     assert [title for title in named if title not in titles] == []
 
 
-def test_every_page_is_on_the_map() -> None:
+def test_every_page_is_on_the_map():
     on_the_map = (DOCS / "README.md").read_text(encoding="utf-8")
     pages = [str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")]
     assert [page for page in pages if page != "README.md" and f"({page})" not in on_the_map] == []

@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections.abc import Collection
 from itertools import chain
 from pathlib import Path
 
@@ -81,18 +80,16 @@ def rows(section: str) -> list[str]:
     ],
     ids=lambda one: one if isinstance(one, str) else "",
 )
-def test_every_code_has_its_line_and_no_line_is_of_nothing(
-    section: str, known: Collection[str]
-) -> None:
+def test_every_code_has_its_line_and_no_line_is_of_nothing(section, known):
     assert sorted(rows(section)) == sorted(known)
 
 
-def test_the_codes_of_the_http_api_stand_as_the_code_words_them() -> None:
+def test_the_codes_of_the_http_api_stand_as_the_code_words_them():
     page = PAGE.read_text(encoding="utf-8")
     lines = [f"| `{t.code}` | {t.status} | {t.means} | {t.remedy} |" for t in TYPES.values()]
     assert "\n" + "\n".join(lines) + "\n\n" in page
 
 
-def test_every_problem_of_a_delivery_that_is_raised_has_its_words() -> None:
+def test_every_problem_of_a_delivery_that_is_raised_has_its_words():
     of_one_message = codes("BrokerRefused", place=1) - set(reply_queue.OURS)
     assert codes("Undelivered") | of_one_message == set(delivery_problems.TEXTS)

@@ -7,7 +7,7 @@ from tests import everywhere
 TESTS = Path(everywhere.__file__).parent
 
 
-def test_every_postgresql_test_is_in_the_postgresql_pass() -> None:
+def test_every_postgresql_test_is_in_the_postgresql_pass():
     marked = [
         path
         for path in TESTS.rglob("test_*.py")

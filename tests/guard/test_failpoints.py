@@ -17,16 +17,16 @@ from workers.store import leases
 from workers.store.db import dialect
 
 
-def test_no_two_points_share_a_name() -> None:
+def test_no_two_points_share_a_name():
     assert [name for name, count in Counter(p.name for p in points()).items() if count > 1] == []
 
 
-def test_every_message_acknowledgement_and_transaction_stands_in_a_point() -> None:
+def test_every_message_acknowledgement_and_transaction_stands_in_a_point():
     assert unnamed_acts() == []
 
 
 @pytest.mark.django_db
-def test_a_write_outside_a_point_is_found() -> None:
+def test_a_write_outside_a_point_is_found():
     write = leases.acquire.__wrapped__  # type: ignore[attr-defined]
 
     leases.acquire("sweep", "a", 1)
@@ -37,7 +37,7 @@ def test_a_write_outside_a_point_is_found() -> None:
 
 
 @pytest.mark.django_db
-def test_a_write_by_way_of_a_model_is_found() -> None:
+def test_a_write_by_way_of_a_model_is_found():
     client = ApiClient.objects.create(name="acme", created_at=timezone.now())
     revoke = tokens.revoke.__wrapped__  # type: ignore[attr-defined]
 
@@ -46,7 +46,7 @@ def test_a_write_by_way_of_a_model_is_found() -> None:
 
 
 @pytest.mark.django_db
-def test_a_block_without_a_witness_lets_errors_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_block_without_a_witness_lets_errors_through(monkeypatch):
     monkeypatch.setattr(failpoints, "witness", None)
 
     for block in (failpoints.around("a"), failpoints.durable("b")):

@@ -23,7 +23,6 @@ from workers.definitions.workflow import Workflow, step
 from workers.exceptions import UnknownWorkflow
 from workers.models import Journal, Process, Step
 from workers.supervisor import beat_schedule
-from workers.testing import Wire
 from workers.wire import dispatch
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "submit-from-a-django-view.md"
@@ -62,7 +61,7 @@ class Trip:
 
 
 @pytest.fixture(autouse=True)
-def nudges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def nudges(monkeypatch) -> list[str]:
     """Every nudge asked for; no thread is started."""
     asked: list[str] = []
     monkeypatch.setattr(dispatch, "wake_agents_later", lambda queue: asked.append("nudge"))
@@ -70,7 +69,7 @@ def nudges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Names]:
+def page(monkeypatch) -> Iterator[Names]:
     for name, model in (("quotes", Quote), ("trips", Trip)):
         module = ModuleType(f"{name}.models")
         setattr(module, model.__name__, model)
@@ -95,7 +94,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Names]:
 
 
 @pytest.fixture
-def mug(db: None) -> Product:
+def mug(db) -> Product:
     beat_schedule.ensure_flow()
     product: Product = ProductFactory(sku="MUG", name="Mug", price="18.50", stock=100)
     return product
@@ -118,9 +117,7 @@ NOTHING = [0, 0, 0, 0, 0, 0]
 
 
 @pytest.mark.django_db
-def test_what_is_submitted_and_what_is_written_are_stored_together(
-    page: Names, mug: Product, wire: Wire
-) -> None:
+def test_what_is_submitted_and_what_is_written_are_stored_together(page, mug, wire):
     order, said = press(page)
     assert said == []
     assert Group.objects.get().name == f"quote 7 is order {order.number}"
@@ -129,7 +126,7 @@ def test_what_is_submitted_and_what_is_written_are_stored_together(
 
 
 @pytest.mark.django_db
-def test_a_second_press_is_the_same_order(page: Names, mug: Product) -> None:
+def test_a_second_press_is_the_same_order(page, mug):
     first, _ = press(page)
     before = stored()
     assert press(page)[0] == first
@@ -138,8 +135,8 @@ def test_a_second_press_is_the_same_order(page: Names, mug: Product) -> None:
 
 @pytest.mark.django_db
 def test_what_is_raised_in_the_block_takes_the_order_along_and_frees_the_key(
-    page: Names, mug: Product, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    page, mug, monkeypatch
+):
     monkeypatch.setattr(Quote, "trouble", IntegrityError("of the application"))
     with pytest.raises(IntegrityError):
         press(page)
@@ -152,9 +149,7 @@ def test_what_is_raised_in_the_block_takes_the_order_along_and_frees_the_key(
 
 
 @pytest.mark.django_db
-def test_a_refusal_names_the_field_and_stores_nothing(
-    page: Names, mug: Product, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refusal_names_the_field_and_stores_nothing(page, mug, monkeypatch):
     monkeypatch.setattr(Quote, "ordered", [("MUG", 101)])
     where, said = press(page)
     assert where == "quote"
@@ -163,9 +158,7 @@ def test_a_refusal_names_the_field_and_stores_nothing(
 
 
 @pytest.mark.django_db
-def test_a_refusal_caught_inside_leaves_your_own_writes(
-    page: Names, mug: Product, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refusal_caught_inside_leaves_your_own_writes(page, mug, monkeypatch):
     with transaction.atomic():
         Group.objects.create(name="mine")
         with pytest.raises(page["SubmissionRefused"]):
@@ -180,9 +173,7 @@ def test_a_refusal_caught_inside_leaves_your_own_writes(
 
 
 @pytest.mark.django_db
-def test_other_content_under_the_same_key_is_the_first_order_and_is_said(
-    page: Names, mug: Product, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_content_under_the_same_key_is_the_first_order_and_is_said(page, mug, monkeypatch):
     first, _ = press(page)
     before = stored()
     monkeypatch.setattr(Quote, "ordered", [("MUG", 3)])
@@ -193,9 +184,7 @@ def test_other_content_under_the_same_key_is_the_first_order_and_is_said(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_nudge_follows_the_commit_and_never_a_rollback(
-    page: Names, mug: Product, nudges: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_nudge_follows_the_commit_and_never_a_rollback(page, mug, nudges, monkeypatch):
     with transaction.atomic():
         press(page)
         assert nudges == []
@@ -210,7 +199,7 @@ def test_the_nudge_follows_the_commit_and_never_a_rollback(
 
 
 @pytest.mark.django_db
-def test_the_trip_and_its_process_are_stored_together(page: Names, wire: Wire) -> None:
+def test_the_trip_and_its_process_are_stored_together(page, wire):
     registry.register_workflow(Workflow("trip", 1, (step("flight", "toy.alpha"),)))
     beat_schedule.ensure_flow()
     process = page["book"]("ann", "310.00")
@@ -219,7 +208,7 @@ def test_the_trip_and_its_process_are_stored_together(page: Names, wire: Wire) -
 
 
 @pytest.mark.django_db
-def test_what_cannot_be_submitted_stores_nothing(page: Names) -> None:
+def test_what_cannot_be_submitted_stores_nothing(page):
     with pytest.raises(UnknownWorkflow):
         page["book"]("ann", "310.00")
     registry.register_workflow(Workflow("trip", 1, (step("flight", "toy.alpha"),)))
@@ -231,9 +220,7 @@ def test_what_cannot_be_submitted_stores_nothing(page: Names) -> None:
 
 
 @pytest.mark.django_db
-def test_the_trip_is_told_what_became_of_its_process(
-    page: Names, wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_trip_is_told_what_became_of_its_process(page, wire, monkeypatch):
     monkeypatch.setattr(dispatch, "wake_agents_later", dispatch.wake_agents)
     ended: list[tuple[int, str]] = []
     rows = SimpleNamespace(

@@ -73,7 +73,7 @@ def post_to(posts: Posts, answer: Callable[[str], dict[str, Any]] = lambda path:
     return post
 
 
-def test_four_steps_with_agents_and_undos_take_forty_lines_at_most() -> None:
+def test_four_steps_with_agents_and_undos_take_forty_lines_at_most():
     declared = snippets("add-a-workflow")[0].strip().splitlines()
     assert len(declared) <= MOST_LINES
     run("add-a-workflow", 0)
@@ -82,7 +82,7 @@ def test_four_steps_with_agents_and_undos_take_forty_lines_at_most() -> None:
     assert all(spec.undo is not None for spec in steps)
 
 
-def test_the_declared_trip_is_made(wire: Wire) -> None:
+def test_the_declared_trip_is_made(wire):
     posts: Posts = []
     page = run("add-a-workflow")
     page["post"] = post_to(posts)
@@ -96,7 +96,7 @@ def test_the_declared_trip_is_made(wire: Wire) -> None:
     assert posts[2][1] == {"trip": 7, "amount": "310.00"}
 
 
-def test_a_declined_card_gives_flight_and_hotel_back(wire: Wire) -> None:
+def test_a_declined_card_gives_flight_and_hotel_back(wire):
     def answer(path: str) -> dict[str, Any]:
         if path == "/card.charge":
             raise Refused("declined", "the card was declined")
@@ -114,7 +114,7 @@ def test_a_declined_card_gives_flight_and_hotel_back(wire: Wire) -> None:
     assert len(posts) == 5
 
 
-def test_the_trip_is_cancelled_from_code(wire: Wire) -> None:
+def test_the_trip_is_cancelled_from_code(wire):
     page = run("add-a-workflow")
     process = page["book"](7, "310.00", "ann")
     assert page["cancel"](process, "ann").undo == ()
@@ -140,9 +140,7 @@ def waiting_for(wire: Wire, agent: str, step_name: str, **input_: Any) -> Proces
     ],
     ids=["printed", "unprintable", "incomplete", "forged"],
 )
-def test_the_callback_s_view_ends_the_step(
-    wire: Wire, told: dict[str, Any], status: int, state: str
-) -> None:
+def test_the_callback_s_view_ends_the_step(wire, told, status, state):
     posts: Posts = []
     page = run("wait-for-an-answer")
     page["post"] = post_to(posts)
@@ -154,14 +152,14 @@ def test_the_callback_s_view_ends_the_step(
     assert wire.states(process) == {"print": state}
 
 
-def test_the_event_ends_its_step(wire: Wire) -> None:
+def test_the_event_ends_its_step(wire):
     page = run("wait-for-an-answer")
     process = waiting_for(wire, "driver.await", "pickup")
     page["picked_up"](process.pk, "Bo")
     assert Step.objects.get(process=process).result == {"driver": "Bo"}
 
 
-def test_the_question_is_asked_with_a_permission_that_exists(wire: Wire) -> None:
+def test_the_question_is_asked_with_a_permission_that_exists(wire):
     run("have-a-person-approve")
     process = waiting_for(wire, "credit.ask", "credit", amount="1200.00")
     asked = Step.objects.get(process=process).deferral
@@ -170,7 +168,7 @@ def test_the_question_is_asked_with_a_permission_that_exists(wire: Wire) -> None
     assert Permission.objects.filter(codename=codename).exists()
 
 
-def test_the_task_is_a_step(wire: Wire) -> None:
+def test_the_task_is_a_step(wire):
     run("use-a-celery-task")
     beat_schedule.ensure_flow()
     process = submit("report", subject="Report", input={"month": "2026-11"})
@@ -178,7 +176,7 @@ def test_the_task_is_a_step(wire: Wire) -> None:
     assert Step.objects.get(process=process).result == {"returned": "reports/2026-11.pdf"}
 
 
-def test_lane_and_priority_are_taken() -> None:
+def test_lane_and_priority_are_taken():
     run("add-a-workflow", 0)
     accept = run("tune-the-flow")["accept"]
     usual, express = accept(1, "ann", False), accept(2, "bo", True)
@@ -186,7 +184,7 @@ def test_lane_and_priority_are_taken() -> None:
     assert usual.lane == "ann"
 
 
-def test_the_bank_is_asked_before_a_second_transfer(wire: Wire) -> None:
+def test_the_bank_is_asked_before_a_second_transfer(wire):
     def answer(path: str) -> dict[str, Any]:
         if path == "/transfers":
             raise Transient("http_500", "oops")

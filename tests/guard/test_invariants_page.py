@@ -10,7 +10,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "invariants.
 ROW = re.compile(r"^\| `(\w+)` \| (?:\*Ledger\.\* )?(.+?) \| (I[\d, I]+) \|$", re.MULTILINE)
 
 
-def test_the_page_says_what_the_code_says() -> None:
+def test_the_page_says_what_the_code_says():
     rows = [(name, says) for name, says, _ in ROW.findall(PAGE.read_text())]
     of_the_engine = [(one.name, one.says) for one in engine.INVARIANTS]
 
@@ -18,7 +18,7 @@ def test_the_page_says_what_the_code_says() -> None:
     assert [name for name, _ in rows[len(of_the_engine) :]] == list(shop.NAMES)
 
 
-def test_every_rule_an_invariant_names_is_explained() -> None:
+def test_every_rule_an_invariant_names_is_explained():
     text = PAGE.read_text()
     named = {rule for *_, rules in ROW.findall(text) for rule in rules.split(", ")}
 

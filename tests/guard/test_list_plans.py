@@ -75,7 +75,7 @@ def like(row: M, **columns: Any) -> M:
 
 
 @pytest.fixture
-def many_orders(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def many_orders(db, monkeypatch) -> None:
     """Fill the tables with what is over, so that few rows are worth looking at."""
     # As few among these as its number is among those of a million orders.
     monkeypatch.setattr(search, "NEWEST_STEPS", 60)
@@ -133,7 +133,7 @@ INDEXES = (
 
 
 @pytest.fixture
-def client(db: None) -> Client:
+def client(db) -> Client:
     found = Client()
     found.force_login(get_user_model().objects.create_superuser("root", "root@example.org", "x"))
     return found
@@ -157,7 +157,7 @@ def plans(client: Client, url: str) -> list[str]:
 
 
 @pytest.mark.postgresql
-def test_no_list_reads_a_large_table(client: Client, many_orders: None) -> None:
+def test_no_list_reads_a_large_table(client, many_orders):
     for url in ADDRESSES:
         found = plans(client, url)
         assert found, url
@@ -174,7 +174,7 @@ def test_no_list_reads_a_large_table(client: Client, many_orders: None) -> None:
 
 
 @pytest.mark.postgresql
-def test_the_flow_reads_no_steps_of_what_is_over(client: Client, many_orders: None) -> None:
+def test_the_flow_reads_no_steps_of_what_is_over(client, many_orders):
     with CaptureQueriesContext(connection) as captured:
         assert client.get("/admin/workers/flow/").status_code == 200
     asked = [query["sql"] for query in captured.captured_queries if "workers_step" in query["sql"]]
@@ -187,7 +187,7 @@ def test_the_flow_reads_no_steps_of_what_is_over(client: Client, many_orders: No
 
 
 @pytest.mark.postgresql
-def test_an_incident_reads_no_alerts_but_its_own(client: Client, many_orders: None) -> None:
+def test_an_incident_reads_no_alerts_but_its_own(client, many_orders):
     now = timezone.now()
     known = {"kind": "other", "state": "open", "severity": 2, "opened_at": now, "last_at": now}
     mine, other = (Incident.objects.create(key=key, code="x", **known) for key in "ab")
@@ -222,9 +222,7 @@ def test_an_incident_reads_no_alerts_but_its_own(client: Client, many_orders: No
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("base", [ORDERS, PROCESSES])
-def test_of_all_that_match_no_more_are_counted_than_a_list_counts(
-    client: Client, base: str
-) -> None:
+def test_of_all_that_match_no_more_are_counted_than_a_list_counts(client, base):
     for verb in ("resubmit", "redo", "retry", "pause", "resume", "cancel"):
         form = {"action": f"{verb}_selected", "select_across": "1", "_selected_action": ["1"]}
         with CaptureQueriesContext(connection) as captured:

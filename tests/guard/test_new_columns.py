@@ -21,7 +21,7 @@ IMPERSONAL = {
 OF_THE_PROCESS = {"input", "subject", "lane"}
 
 
-def test_each_text_of_a_process_is_erased_or_impersonal() -> None:
+def test_each_text_of_a_process_is_erased_or_impersonal():
     """A column that fails here may hold a person's data: erase it, and mask it where it is shown.
 
     Erasing names its columns in ``_PARTS`` (``workers/privacy/erase.py``), masking in
@@ -40,7 +40,7 @@ def test_each_text_of_a_process_is_erased_or_impersonal() -> None:
 
 
 @pytest.mark.django_db
-def test_migrations_leave_the_triggers_of_steps() -> None:
+def test_migrations_leave_the_triggers_of_steps():
     """SQLite creates a changed table anew, without its triggers: steps would not be found.
 
     A migration that changes a column of steps executes ``keepers("sqlite")`` afterwards

@@ -140,11 +140,11 @@ def _value(words: list[str]) -> str:
     return value
 
 
-def test_a_choice_is_made_only_where_it_decides_nothing() -> None:
+def test_a_choice_is_made_only_where_it_decides_nothing():
     assert choices(of_the_store()) == CHOICES
 
 
-def test_what_was_decided_is_written_as_it_is() -> None:
+def test_what_was_decided_is_written_as_it_is():
     assert writes(of_the_store()) == WRITES
 
 
@@ -156,14 +156,14 @@ def test_what_was_decided_is_written_as_it_is() -> None:
         "UPDATE workers_process AS p SET needs_decision = p.outcome IS NULL WHERE {a}",
     ],
 )
-def test_a_column_that_a_statement_decides_on_is_found(statement: str) -> None:
+def test_a_column_that_a_statement_decides_on_is_found(statement):
     (columns,) = writes(texts("a.py", f"def f(a, b):\n    run(f{statement!r})")).values()
 
     assert len(columns) == 1
     assert set(columns) <= DECIDED
 
 
-def test_a_text_of_its_own_is_found_and_a_condition_is_none() -> None:
+def test_a_text_of_its_own_is_found_and_a_condition_is_none():
     source = (
         'def f():\n    """CASE state = 1"""\n'
         '    update("workers_step", "state = v.state, attempt = CASE WHEN t.attempt > 3 THEN 0'

@@ -10,12 +10,9 @@ CSS = (DESK / "static/workers/admin.css").read_text()
 
 
 @pytest.mark.parametrize(
-    ("folder", "own"),
-    [("templates", ("admin/workers", "admin/desk")), ("static", ("workers",))],
+    ("folder", "own"), [("templates", ("admin/workers", "admin/desk")), ("static", ("workers",))]
 )
-def test_files_that_a_project_could_have_too_are_under_our_name(
-    folder: str, own: tuple[str, ...]
-) -> None:
+def test_files_that_a_project_could_have_too_are_under_our_name(folder, own):
     files = [path for path in (DESK / folder).rglob("*") if path.is_file()]
 
     assert files
@@ -23,7 +20,7 @@ def test_files_that_a_project_could_have_too_are_under_our_name(
     assert [path for path in files if not any(map(path.is_relative_to, ours))] == []
 
 
-def test_other_themes_need_not_define_django_s_variables() -> None:
+def test_other_themes_need_not_define_django_s_variables():
     """Each is named once, with what stands in for it; without a fill a graph is black."""
     ours, rules = re.split(r"(?<=\n)}\n", CSS.split(":root {", 1)[1], maxsplit=1)
     defined = dict(re.findall(r"^  (--sas-[a-z-]+): var\(--[a-z-]+, (.+)\);$", ours, re.MULTILINE))
@@ -35,9 +32,7 @@ def test_other_themes_need_not_define_django_s_variables() -> None:
 
 
 @pytest.mark.parametrize("element", ["input", "select", "textarea", "button", "th", "td"])
-def test_a_theme_s_reset_leaves_no_element_unseen_and_its_own_rules_come_first(
-    element: str,
-) -> None:
+def test_a_theme_s_reset_leaves_no_element_unseen_and_its_own_rules_come_first(element):
     """Under a reset a field has no frame; with specificity Django's own look would change."""
     rules = re.findall(r"^:where\(\.sas\) (.+?) {", CSS, re.MULTILINE)
 

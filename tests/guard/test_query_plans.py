@@ -193,7 +193,7 @@ def _have_waiting(count: int) -> None:
 
 @pytest.mark.postgresql
 @override_settings(SAS_CLAIM_BATCH=20)
-def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes() -> None:
+def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes():
     # Two hundred times what is taken: where that is a good part of all, a sort is no wrong plan.
     _have_waiting(4000)
     # With statistics of a time when one step was due, two plans cost the same, but for kept plans.
@@ -266,7 +266,7 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes() -> None:
         *("process of a key", "step of a key", "escalated", "open, counted", "in error, counted"),
     ],
 )
-def test_a_background_query_uses_its_partial_index(verb: Any, index: str) -> None:
+def test_a_background_query_uses_its_partial_index(verb, index):
     # A row set that a claim writes is joined to a table of this size as the planner likes; what
     # becomes of plans that are kept is looked at in test_kept_plans.
     is_claim = index == "live_claimable_idx"
@@ -282,7 +282,7 @@ def test_a_background_query_uses_its_partial_index(verb: Any, index: str) -> Non
 
 
 @pytest.mark.postgresql
-def test_what_submitters_are_to_be_told_is_read_by_process() -> None:
+def test_what_submitters_are_to_be_told_is_read_by_process():
     told = Process.objects.get(subject="Open")
     sink = sinks.ClaimedSink(1, told.pk, "queue", "a", "", "", 0, 1, 0, timezone.now())
     with connection.cursor() as cursor:

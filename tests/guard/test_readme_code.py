@@ -59,19 +59,19 @@ def process_of_the_page(wire: Wire, posted: list[tuple[str, str]], *, failing: s
     return process
 
 
-def test_an_order_is_charged_and_shipped(wire: Wire) -> None:
+def test_an_order_is_charged_and_shipped(wire):
     posted: list[tuple[str, str]] = []
     assert process_of_the_page(wire, posted).state == "processed"
     assert [operation for operation, _ in posted] == ["charge", "ship"]
 
 
-def test_what_cannot_be_shipped_is_refunded(wire: Wire) -> None:
+def test_what_cannot_be_shipped_is_refunded(wire):
     posted: list[tuple[str, str]] = []
     assert process_of_the_page(wire, posted, failing="ship").state == "compensated"
     assert [operation for operation, _ in posted] == ["charge", "ship", "refund"]
     assert len({key for _, key in posted}) == 3
 
 
-def test_readme_is_a_first_page() -> None:
+def test_readme_is_a_first_page():
     assert len([line for line in code().splitlines() if line.strip()]) <= MOST_CODE_LINES
     assert len(README.splitlines()) < MOST_LINES

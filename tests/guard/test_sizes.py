@@ -20,11 +20,11 @@ def f(x: int) -> int:
 '''
 
 
-def test_code_is_counted_without_blanks_comments_and_docstrings() -> None:
+def test_code_is_counted_without_blanks_comments_and_docstrings():
     assert lines_of_code(SOURCE) == 7
     assert lines_of_code('"""Nothing else."""\n') == 0
     assert lines_of_code("") == 0
 
 
-def test_docs_have_no_more_words_than_their_ceiling() -> None:
+def test_docs_have_no_more_words_than_their_ceiling():
     assert 0 < words_of_docs() <= DOCS_WORDS

@@ -4,7 +4,6 @@ A list by hand goes stale: the demo's lacked ``compensating``, and called every 
 """
 
 import ast
-from pathlib import Path
 
 import pytest
 
@@ -38,10 +37,10 @@ def lists_of_states(tree: ast.Module) -> list[int]:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_list_of_states_is_written_by_hand(path: Path) -> None:
+def test_no_list_of_states_is_written_by_hand(path):
     assert lists_of_states(tree_of(path)) == []
 
 
-def test_such_a_list_is_found() -> None:
+def test_such_a_list_is_found():
     assert lists_of_states(ast.parse('x = 1\nOPEN = frozenset({"pending", "processing"})')) == [2]
     assert lists_of_states(ast.parse('x = ("processed", "other")')) == []

@@ -12,7 +12,7 @@ from tests import audit, dependencies
 OPEN = ("MIT", "BSD", "Apache", "ISC", "PSF", "MPL", "LGPL", "Artistic", "0BSD", "Unlicense", "CC0")
 
 
-def test_the_page_of_dependencies_is_up_to_date() -> None:
+def test_the_page_of_dependencies_is_up_to_date():
     shown = dependencies.PAGE.read_text(encoding="utf-8").splitlines()
 
     # What is not installed on this machine or by this Python may stand there, too.
@@ -22,7 +22,7 @@ def test_the_page_of_dependencies_is_up_to_date() -> None:
     assert named - every == {"Package"}
 
 
-def test_every_licence_is_known_and_open() -> None:
+def test_every_licence_is_known_and_open():
     for licences in dependencies.rows().values():
         for name, said in licences.items():
             assert said.startswith(OPEN), f"{name}: {said}"
@@ -33,7 +33,7 @@ MAKEFILE = (dependencies.ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("file", PINS)
-def test_every_pin_has_the_hashes_of_its_files(file: str) -> None:
+def test_every_pin_has_the_hashes_of_its_files(file):
     text = (dependencies.ROOT / file).read_text(encoding="utf-8")
     every = re.findall(r"^[A-Za-z0-9](?:.*\\\n)*.*", text, re.MULTILINE)
 
@@ -45,7 +45,7 @@ def test_every_pin_has_the_hashes_of_its_files(file: str) -> None:
     assert "--index" not in text
 
 
-def test_nothing_is_installed_without_its_hash() -> None:
+def test_nothing_is_installed_without_its_hash():
     installs = re.findall(r"pip install.*", MAKEFILE)
 
     assert len(installs) == len(PINS)
@@ -85,14 +85,12 @@ UNKNOWN = {"name": "django", "skip_reason": "not found on PyPI"}
         ),
     ],
 )
-def test_audit_says_which_packages_were_not_looked_up(
-    capsys: pytest.CaptureFixture[str], run: audit.Run, code: int, said: str
-) -> None:
+def test_audit_says_which_packages_were_not_looked_up(capsys, run, code, said):
     assert audit.tell("r.txt", audit.audit("r.txt", run)) == code
     assert capsys.readouterr().out == said
 
 
-def test_a_service_that_hangs_is_given_up(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_service_that_hangs_is_given_up(capsys):
     def hang(file: str) -> Any:
         raise subprocess.TimeoutExpired(file, audit.SECONDS)
 

@@ -27,13 +27,13 @@ def database_names(path: Path) -> set[str]:
     return (arguments & FIXTURES) | (marks & {"django_db"})
 
 
-def test_every_rule_has_its_unit_file() -> None:
+def test_every_rule_has_its_unit_file():
     missing = [name for name in rules() if not (UNIT / f"test_{name}.py").exists()]
 
     assert missing == []
 
 
-def test_unit_tests_of_rules_ask_no_database() -> None:
+def test_unit_tests_of_rules_ask_no_database():
     found = {name: database_names(UNIT / f"test_{name}.py") for name in rules()}
 
     assert {name: names for name, names in found.items() if names} == {}

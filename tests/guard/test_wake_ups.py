@@ -49,7 +49,7 @@ def woken(module: ModuleType) -> set[tuple[str, str]]:
     }
 
 
-def test_only_verbs_and_engine_roles_import_wake_ups() -> None:
+def test_only_verbs_and_engine_roles_import_wake_ups():
     found = [
         f"{name_of(path)}:{line} imports {name}"
         for path in sources()
@@ -74,7 +74,7 @@ def is_of_a_verb(path: Path) -> bool:
     )
 
 
-def test_verbs_are_called_where_they_wake() -> None:
+def test_verbs_are_called_where_they_wake():
     verbs = woken(operations) | woken(deliveries) | BY_OUTCOME
     assert len(verbs) == 16
     found = [

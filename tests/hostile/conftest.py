@@ -19,7 +19,7 @@ from workers.wire import dispatch
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_executed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _nothing_is_executed(monkeypatch) -> Iterator[None]:
     """No nudge's thread is started, and no payload of the corpus leaves its trace."""
     monkeypatch.setattr(dispatch, "wake_scheduler_later", lambda: None)
     yield
@@ -30,7 +30,7 @@ def _nothing_is_executed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def resolver(monkeypatch: pytest.MonkeyPatch) -> None:
+def resolver(monkeypatch) -> None:
     """One name leads inside, by one of its addresses; no other is asked of the network."""
     real = ssrf_guard.look_up
 
@@ -45,7 +45,7 @@ def resolver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def acme(db: None) -> Caller:
+def acme(db) -> Caller:
     """A client with a token, and something to order."""
     cache.clear()
     beat_schedule.ensure_flow()
@@ -57,7 +57,7 @@ def acme(db: None) -> Caller:
 
 
 @pytest.fixture
-def rows(db: None) -> Callable[[], dict[str, int]]:
+def rows(db) -> Callable[[], dict[str, int]]:
     """Count the rows of every table of the shop, of the engine and of the desk."""
 
     found = ("orders", "workers", "desk")
@@ -76,7 +76,7 @@ def rows(db: None) -> Callable[[], dict[str, int]]:
 
 
 @pytest.fixture
-def quiet(caplog: pytest.LogCaptureFixture) -> Callable[..., None]:
+def quiet(caplog) -> Callable[..., None]:
     """Check that answers and logs tell nothing of the inside, and none of these secrets."""
     caplog.set_level(logging.INFO)
 

@@ -1,12 +1,9 @@
 """The corpus in the admin's addresses: every list is asked by what it offers to filter by."""
 
-from collections.abc import Callable
-
 import pytest
 from django.test import Client
 
 from tests.admin.conftest import order_in_error
-from tests.api.conftest import Caller
 from tests.hostile import envelopes
 from tests.hostile.test_through_the_admin import LISTS, assert_inert, root
 
@@ -31,9 +28,7 @@ def filters_of(client: Client, url: str) -> set[str]:
 
 @pytest.mark.volume
 @pytest.mark.parametrize("label", LISTS)
-def test_whatever_is_asked_of_a_list(
-    root: Client, acme: Caller, quiet: Callable[..., None], label: str
-) -> None:
+def test_whatever_is_asked_of_a_list(root, acme, quiet, label):
     order_in_error()
     url = LISTS[label]
     broken = []
@@ -48,7 +43,7 @@ def test_whatever_is_asked_of_a_list(
 
 
 @pytest.mark.parametrize("label", LISTS)
-def test_a_row_that_is_not_there(root: Client, acme: Caller, label: str) -> None:
+def test_a_row_that_is_not_there(root, acme, label):
     for key in ("%00", "x", "-1", "9" * 40, "1" * 4000, "\u0663"):
         for rest in ("change/", "history/"):
             answer = root.get(f"{LISTS[label]}{key}/{rest}", follow=True)
@@ -56,7 +51,7 @@ def test_a_row_that_is_not_there(root: Client, acme: Caller, label: str) -> None
 
 
 @pytest.mark.parametrize("code", ["1e999", "Infinity", "12", "null", "true", "[1]", '"'])
-def test_a_fault_whose_code_looks_like_something_else(root: Client, code: str) -> None:
+def test_a_fault_whose_code_looks_like_something_else(root, code):
     order_in_error(fault={"kind": "permanent", "code": code, "message": "no"})
     for label in ("orders.order", "workers.process"):
         answer = root.get(LISTS[label], {"fault": code})

@@ -9,25 +9,24 @@ from orders.consumer.handling import handle
 from orders.consumer.message import Message
 from orders.models import Order, Product
 from orders.submission import LARGEST_TOTAL
-from tests.api.conftest import Caller
 from tests.hostile import corpus
 from tests.hostile.test_through_the_api import refused
 
 
 @pytest.fixture
-def dear(acme: Caller) -> dict[str, Any]:
+def dear(acme) -> dict[str, Any]:
     Product.objects.create(sku="DEAR", name="Crown", price="99999999.99", stock=2_000_000)
     return corpus.order(lines=[{"sku": "DEAR", "quantity": 101}])
 
 
-def test_the_column_holds_the_largest_total() -> None:
+def test_the_column_holds_the_largest_total():
     field = Order._meta.get_field("total")
     assert Decimal("1E10") - Decimal("0.01") == LARGEST_TOTAL
     assert (field.max_digits, field.decimal_places) == (12, 2)
 
 
 @pytest.mark.fault("F29")
-def test_it_is_refused_over_http(acme: Caller, dear: dict[str, Any]) -> None:
+def test_it_is_refused_over_http(acme, dear):
     (only,) = refused(acme.post("/orders", dear, key="k"), 422)["errors"]
     assert only["field"] == "lines"
     assert "9,999,999,999.99" in only["problem"]
@@ -38,7 +37,7 @@ def test_it_is_refused_over_http(acme: Caller, dear: dict[str, Any]) -> None:
 
 
 @pytest.mark.fault("F29")
-def test_it_is_refused_by_the_queue(acme: Caller, dear: dict[str, Any]) -> None:
+def test_it_is_refused_by_the_queue(acme, dear):
     headers = {"client": "acme", "token": acme.token}
     letter = handle(Message(corpus.text(dear), {"message_id": "k"}, headers)).letter
     assert letter is not None

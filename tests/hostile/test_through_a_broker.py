@@ -8,7 +8,6 @@ import pytest
 from tests.hostile import corpus, envelopes
 from tests.hostile.corpus import EXECUTED
 from tests.queue_door.conftest import door, prepared
-from tests.queue_door.door import Door
 from tests.queue_door.sending import QUEUE, channel, publish
 
 __all__ = ["door", "prepared"]
@@ -45,7 +44,7 @@ def cases() -> list[tuple[dict[str, Any], str, str]]:
 @pytest.mark.fault("F29")
 @pytest.mark.fault("F30")
 @pytest.mark.parametrize("door", ["postgresql+rabbitmq"], indirect=True)
-def test_a_running_consumer_outlives_the_corpus(door: Door) -> None:
+def test_a_running_consumer_outlives_the_corpus(door):
     door.start()
     pid = door.system.processes["consumer"].pid
     sent = cases()

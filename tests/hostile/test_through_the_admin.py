@@ -1,8 +1,6 @@
 """The corpus in the admin: as what was stored, in every place that a stranger's text gets to."""
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.contrib import admin
@@ -13,7 +11,6 @@ from django.utils.html import escape
 from orders.consumer.handling import handle
 from orders.consumer.message import Message
 from tests.admin.conftest import alert_about, note, order_in_error
-from tests.api.conftest import Caller
 from tests.factories import ProductFactory
 from tests.hostile import corpus
 from workers.models import Process
@@ -29,7 +26,7 @@ LISTS = {
 
 
 @pytest.fixture
-def root(db: None, django_user_model: Any) -> Client:
+def root(db, django_user_model) -> Client:
     """Somebody who may see every list."""
     client = Client(raise_request_exception=False)
     client.force_login(django_user_model.objects.create_superuser("root"))
@@ -45,9 +42,7 @@ def assert_inert(page: str, text: str) -> None:
 @pytest.mark.volume
 @pytest.mark.fault("F31")
 @pytest.mark.parametrize("name", corpus.LEGAL)
-def test_a_text_in_every_place_it_can_be_stored_in(
-    root: Client, acme: Caller, quiet: Callable[..., None], name: str
-) -> None:
+def test_a_text_in_every_place_it_can_be_stored_in(root, acme, quiet, name):
     text = corpus.LEGAL[name]
     fault = {"kind": "permanent", "code": "odd", "message": text}
     order = order_in_error(fault=fault)
@@ -83,7 +78,7 @@ def test_a_text_in_every_place_it_can_be_stored_in(
 
 
 @pytest.mark.fault("F29")
-def test_every_dead_letter_has_its_page(root: Client, acme: Caller) -> None:
+def test_every_dead_letter_has_its_page(root, acme):
     for body in (*corpus.OVERSIZED.values(), *(body for body, _ in corpus.UNREADABLE.values())):
         letter = handle(Message(body, {"message_id": "key-1"}, {"token": acme.token})).letter
         assert letter is not None
@@ -97,9 +92,7 @@ def test_every_dead_letter_has_its_page(root: Client, acme: Caller) -> None:
 
 @pytest.mark.fault("F31")
 @pytest.mark.parametrize("label", LISTS)
-def test_no_list_answers_questions_about_other_tables(
-    root: Client, acme: Caller, label: str
-) -> None:
+def test_no_list_answers_questions_about_other_tables(root, acme, label):
     for parameter in ("process__steps__idempotency_key__startswith", "tokens__digest__startswith"):
         answer = root.get(LISTS[label], {parameter: "a"}, follow=True)
         # Refused, or led back to the whole list, with a word that it was not understood.

@@ -33,7 +33,7 @@ def send(acme: Caller, body: Any, **options: Any) -> Any:
 
 
 @pytest.fixture
-def nothing_stored(acme: Caller, rows: Rows, quiet: Quiet) -> Any:
+def nothing_stored(acme, rows, quiet) -> Any:
     """Check, when called with an answer, that it told nothing and that nothing was stored."""
     before = rows()
 
@@ -46,7 +46,7 @@ def nothing_stored(acme: Caller, rows: Rows, quiet: Quiet) -> Any:
 
 @pytest.mark.fault("F29")
 @pytest.mark.parametrize("name", corpus.UNREADABLE)
-def test_a_body_that_is_no_json_of_ours(acme: Caller, nothing_stored: Any, name: str) -> None:
+def test_a_body_that_is_no_json_of_ours(acme, nothing_stored, name):
     body, word = corpus.UNREADABLE[name]
     answer = send(acme, body)
     said = refused(answer, 400)
@@ -57,7 +57,7 @@ def test_a_body_that_is_no_json_of_ours(acme: Caller, nothing_stored: Any, name:
 
 
 @pytest.mark.fault("F29")
-def test_no_body_at_all(acme: Caller, nothing_stored: Any) -> None:
+def test_no_body_at_all(acme, nothing_stored):
     answer = send(acme, b"")
     assert refused(answer, 422)["errors"] == [{"field": "body", "problem": "is required"}]
     nothing_stored(answer)
@@ -65,7 +65,7 @@ def test_no_body_at_all(acme: Caller, nothing_stored: Any) -> None:
 
 @pytest.mark.fault("F30")
 @pytest.mark.parametrize("name", corpus.OVERSIZED)
-def test_a_body_that_is_too_large(acme: Caller, nothing_stored: Any, name: str) -> None:
+def test_a_body_that_is_too_large(acme, nothing_stored, name):
     answer = send(acme, corpus.OVERSIZED[name])
     assert "65536" in refused(answer, 413)["detail"]
     nothing_stored(answer)
@@ -73,7 +73,7 @@ def test_a_body_that_is_too_large(acme: Caller, nothing_stored: Any, name: str) 
 
 @pytest.mark.fault("F29")
 @pytest.mark.parametrize("name", corpus.WRONG)
-def test_an_order_with_one_thing_wrong(acme: Caller, nothing_stored: Any, name: str) -> None:
+def test_an_order_with_one_thing_wrong(acme, nothing_stored, name):
     body, field, word = corpus.WRONG[name]
     answer = send(acme, body)
     first = refused(answer, 422)["errors"][0]
@@ -84,7 +84,7 @@ def test_an_order_with_one_thing_wrong(acme: Caller, nothing_stored: Any, name: 
 
 @pytest.mark.fault("F31")
 @pytest.mark.parametrize("name", corpus.NAMES)
-def test_a_text_that_looks_dangerous_is_a_text(acme: Caller, quiet: Quiet, name: str) -> None:
+def test_a_text_that_looks_dangerous_is_a_text(acme, quiet, name):
     text = corpus.LEGAL[name]
     answer = send(acme, corpus.customer(name=text, address=text) | {"reference": text[:100]})
 
@@ -102,7 +102,7 @@ def test_a_text_that_looks_dangerous_is_a_text(acme: Caller, quiet: Quiet, name:
 class TestEnvelope:
     @pytest.mark.fault("F29")
     @pytest.mark.parametrize("name", envelopes.KEYS)
-    def test_a_key_that_is_none(self, acme: Caller, nothing_stored: Any, name: str) -> None:
+    def test_a_key_that_is_none(self, acme, nothing_stored, name):
         answer = acme.post("/orders", corpus.ORDER, key=envelopes.KEYS[name])
         first = refused(answer, 422)["errors"][0]
         assert first["field"] == "header.Idempotency-Key"
@@ -110,23 +110,21 @@ class TestEnvelope:
 
     @pytest.mark.fault("F41")
     @pytest.mark.parametrize("name", envelopes.AUTHORIZATIONS)
-    def test_a_token_that_is_none(self, acme: Caller, nothing_stored: Any, name: str) -> None:
+    def test_a_token_that_is_none(self, acme, nothing_stored, name):
         answer = send(acme, corpus.ORDER, headers={"Authorization": envelopes.AUTHORIZATIONS[name]})
         refused(answer, 401)
         nothing_stored(answer)
 
     @pytest.mark.fault("F32")
     @pytest.mark.parametrize("name", envelopes.REPLY_TOS)
-    def test_foreign_or_malformed_reply_to_is_refused(
-        self, acme: Caller, nothing_stored: Any, name: str
-    ) -> None:
+    def test_foreign_or_malformed_reply_to_is_refused(self, acme, nothing_stored, name):
         answer = send(acme, corpus.order(reply_to=envelopes.REPLY_TOS[name]))
         assert [one["field"] for one in refused(answer, 422)["errors"]] == ["reply_to"]
         nothing_stored(answer)
 
     @pytest.mark.parametrize("url", envelopes.CALLBACK_URLS)
     @pytest.mark.usefixtures("resolver")
-    def test_an_address_not_to_be_called(self, acme: Caller, nothing_stored: Any, url: str) -> None:
+    def test_an_address_not_to_be_called(self, acme, nothing_stored, url):
         answer = send(acme, corpus.order(callback_url=url))
         (only,) = refused(answer, 422)["errors"]
         assert only["field"] == "callback_url"
@@ -135,9 +133,7 @@ class TestEnvelope:
 
     @pytest.mark.fault("F30")
     @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "x-unknown", "gzip, identity"])
-    def test_a_body_that_would_have_to_be_unpacked(
-        self, acme: Caller, nothing_stored: Any, encoding: str
-    ) -> None:
+    def test_a_body_that_would_have_to_be_unpacked(self, acme, nothing_stored, encoding):
         bomb = gzip.compress(bytes(20_000_000))
         assert len(bomb) < 65_536
         for body in (bomb, corpus.text(corpus.ORDER)):
@@ -146,7 +142,7 @@ class TestEnvelope:
             nothing_stored(answer)
 
     @pytest.mark.fault("F30")
-    def test_a_body_in_chunks(self, acme: Caller, nothing_stored: Any) -> None:
+    def test_a_body_in_chunks(self, acme, nothing_stored):
         answer = send(
             acme, corpus.ORDER, headers={"Transfer-Encoding": "chunked"}, CONTENT_LENGTH=""
         )
@@ -158,9 +154,7 @@ class TestEnvelope:
         ("length", "status"),
         [("9" * 5000, 413), ("99999999", 413), ("-1", 400), ("\u00b2", 400), ("x", 400)],
     )
-    def test_a_length_that_lies(
-        self, acme: Caller, nothing_stored: Any, length: str, status: int
-    ) -> None:
+    def test_a_length_that_lies(self, acme, nothing_stored, length, status):
         answer = send(acme, corpus.ORDER, CONTENT_LENGTH=length)
         refused(answer, status)
         nothing_stored(answer)
@@ -178,9 +172,7 @@ class TestEnvelope:
             "",
         ],
     )
-    def test_a_content_type_chooses_no_other_reader(
-        self, acme: Caller, nothing_stored: Any, label: str
-    ) -> None:
+    def test_a_content_type_chooses_no_other_reader(self, acme, nothing_stored, label):
         for name in ("pickle", "yaml", "a form"):
             answer = send(acme, corpus.UNREADABLE[name][0], headers={"Content-Type": label})
             refused(answer, 400)
@@ -193,7 +185,7 @@ class TestQueries:
     @pytest.mark.fault("F31")
     @pytest.mark.parametrize("name", envelopes.IN_A_QUERY)
     @pytest.mark.parametrize("parameter", ["state", "reference", "after", "limit", "nobody's"])
-    def test_a_list(self, acme: Caller, nothing_stored: Any, parameter: str, name: str) -> None:
+    def test_a_list(self, acme, nothing_stored, parameter, name):
         answer = acme.get("/orders", **{parameter: envelopes.IN_A_QUERY[name]})
         if answer.status_code != 200:
             said = refused(answer, 422)
@@ -201,10 +193,10 @@ class TestQueries:
         nothing_stored(answer)
 
     @pytest.mark.parametrize("name", ["NUL", "a word and NUL", "an escape"])
-    def test_what_no_reference_can_be_is_refused(self, acme: Caller, name: str) -> None:
+    def test_what_no_reference_can_be_is_refused(self, acme, name):
         refused(acme.get("/orders", reference=envelopes.IN_A_QUERY[name]), 422)
 
-    def test_half_a_character_by_another_charset(self, acme: Caller, nothing_stored: Any) -> None:
+    def test_half_a_character_by_another_charset(self, acme, nothing_stored):
         answer = Client().get(
             "/api/v1/orders?reference=%2B2AA-",
             headers={
@@ -218,9 +210,7 @@ class TestQueries:
     @pytest.mark.parametrize(
         "after", ["x", "-1", "1.5", "\u0663", "9" * 19, "1' OR '1'='1", "eyJpZCI6MX0=", " 1", ""]
     )
-    def test_a_cursor_of_ones_own_making(
-        self, acme: Caller, nothing_stored: Any, after: str
-    ) -> None:
+    def test_a_cursor_of_ones_own_making(self, acme, nothing_stored, after):
         answer = acme.get("/orders", after=after)
         (only,) = refused(answer, 422)["errors"]
         assert only["field"] == "query.after"
@@ -228,18 +218,18 @@ class TestQueries:
         nothing_stored(answer)
 
     @pytest.mark.parametrize("limit", ["0", "-1", "201", "1.5", "1e9", "x", "9" * 5000])
-    def test_a_page_of_another_size(self, acme: Caller, nothing_stored: Any, limit: str) -> None:
+    def test_a_page_of_another_size(self, acme, nothing_stored, limit):
         answer = acme.get("/orders", limit=limit)
         assert refused(answer, 422)["errors"][0]["field"] == "query.limit"
         nothing_stored(answer)
 
-    def test_a_parameter_given_twice(self, acme: Caller, nothing_stored: Any) -> None:
+    def test_a_parameter_given_twice(self, acme, nothing_stored):
         answer = acme.get("/orders", reference=["a", "b"])
         (only,) = refused(answer, 422)["errors"]
         assert only == {"field": "query.reference", "problem": "is given twice; send it once"}
         nothing_stored(answer)
 
-    def test_more_parameters_than_may_be(self, acme: Caller, nothing_stored: Any) -> None:
+    def test_more_parameters_than_may_be(self, acme, nothing_stored):
         answer = acme.get("/orders", **{f"a{n}": "1" for n in range(1001)})
         assert "limits" in refused(answer, 400)["detail"]
         nothing_stored(answer)
@@ -258,17 +248,13 @@ class TestQueries:
         ],
     )
     @pytest.mark.parametrize("rest", ["", "/journal", "/cancel"])
-    def test_an_id_that_is_none(
-        self, acme: Caller, nothing_stored: Any, id_: str, rest: str
-    ) -> None:
+    def test_an_id_that_is_none(self, acme, nothing_stored, id_, rest):
         for answer in (acme.get(f"/orders/{id_}{rest}"), acme.post(f"/orders/{id_}{rest}")):
             refused(answer, 404)
             nothing_stored(answer)
 
     @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "X"])
-    def test_a_method_that_is_not_taken(
-        self, acme: Caller, nothing_stored: Any, method: str
-    ) -> None:
+    def test_a_method_that_is_not_taken(self, acme, nothing_stored, method):
         answer = Client().generic(method, "/api/v1/orders")
         assert answer.status_code == 405
         assert answer["Allow"] == "GET, HEAD, POST"
@@ -276,9 +262,7 @@ class TestQueries:
         nothing_stored(answer)
 
     @pytest.mark.parametrize("path", ["", "nothing", "orders/", "//", "callbacks/", "%00", "."])
-    def test_an_address_that_is_not_there(
-        self, acme: Caller, nothing_stored: Any, path: str
-    ) -> None:
+    def test_an_address_that_is_not_there(self, acme, nothing_stored, path):
         for method in ("GET", "POST"):
             answer = Client(enforce_csrf_checks=True).generic(method, f"/api/v1/{path}")
             refused(answer, 404)

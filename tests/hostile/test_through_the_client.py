@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import workers
-from tests.concurrency.matrix.calls import CALLS, PROCESS, Call, call
+from tests.concurrency.matrix.calls import CALLS, PROCESS, call
 from tests.concurrency.matrix.scene import Scene
 from workers import BadText, NewProcess, NewSink, Permanent, StateError, Workflow, step
 from workers.definitions import registry
@@ -17,7 +17,6 @@ from workers.models import Alert, Incident, Journal, Process, Sink, Step
 from workers.runtime.storable_text import is_storable
 from workers.store import acts, sinks
 from workers.store.flow import flow_settings, holds
-from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
 
@@ -51,7 +50,7 @@ def stored() -> list[Any]:
     ],
     ids=["subject", "lane", "value", "name", "address", "owner", "correlation"],
 )
-def test_a_submission(changes: Callable[[str], dict[str, Any]], text: str) -> None:
+def test_a_submission(changes, text):
     wanted = NewProcess(**({"subject": "Toy", "input": {}} | changes(text)))
 
     with pytest.raises(BadText, match="must be text without NUL and lone surrogates"):
@@ -60,12 +59,12 @@ def test_a_submission(changes: Callable[[str], dict[str, Any]], text: str) -> No
 
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
-def test_who_submits(text: str) -> None:
+def test_who_submits(text):
     with pytest.raises(BadText, match="actor must be text without NUL"):
         workers.submit("toy_line", subject="Toy", input={}, actor=text)
 
 
-def test_a_subject_that_is_too_long() -> None:
+def test_a_subject_that_is_too_long():
     with pytest.raises(BadText, match="subject must have 200 characters at most, got 201"):
         workers.submit("toy_line", subject="s" * 201, input={})
 
@@ -94,7 +93,7 @@ BY_TEXT: dict[str, Verb] = {
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
 @pytest.mark.parametrize("call", BY_ACTOR, ids=lambda call: call.name)
-def test_who_acts_and_why(process: Process, call: Call, text: str) -> None:
+def test_who_acts_and_why(process, call, text):
     before = stored()
     scene = Scene(process.pk, "one", user_id=1)
 
@@ -106,20 +105,20 @@ def test_who_acts_and_why(process: Process, call: Call, text: str) -> None:
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
 @pytest.mark.parametrize("verb", BY_TEXT.values(), ids=BY_TEXT)
-def test_other_texts_of_operators(verb: Verb, text: str) -> None:
+def test_other_texts_of_operators(verb, text):
     with pytest.raises(BadText, match="must be text without NUL and lone surrogates"):
         verb(text)
 
 
 @pytest.mark.parametrize("pk", [0, -1, 2**63, 10**30])
 @pytest.mark.parametrize("verb", [workers.cancel, workers.pause])
-def test_a_process_of_no_possible_number_is_none(verb: Verb, pk: int) -> None:
+def test_a_process_of_no_possible_number_is_none(verb, pk):
     with pytest.raises(StateError, match="no process"):
         verb(pk, actor="ann", reason="why")
 
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
-def test_an_alert_is_not_lost_for_its_words(text: str) -> None:
+def test_an_alert_is_not_lost_for_its_words(text):
     workers.raise_alert("toy", f"It said {text}.", subject=text)
 
     alert = Alert.objects.get()
@@ -149,8 +148,8 @@ def failing(text: str) -> Callable[..., Any]:
 @pytest.mark.parametrize("function", ["when", "request"])
 @pytest.mark.usefixtures("nothing_is_logged")
 def test_a_function_of_a_workflow_that_raises_them_puts_its_step_in_error(
-    monkeypatch: pytest.MonkeyPatch, wire: Wire, function: str, text: str
-) -> None:
+    monkeypatch, wire, function, text
+):
     options: dict[str, Any] = {function: failing(text)}
     workflow = Workflow("hostile", 1, (step("a", "toy.alpha", **options),))
     monkeypatch.setitem(registry._workflows, ("hostile", 1), workflow)
@@ -164,7 +163,7 @@ def test_a_function_of_a_workflow_that_raises_them_puts_its_step_in_error(
 
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
-def test_a_failed_delivery_is_noted(process: Process, text: str) -> None:
+def test_a_failed_delivery_is_noted(process, text):
     workers.submit("toy_line", subject="Toy", input={}, sinks=[NewSink("queue", "replies")])
     (claimed,) = sinks.claim("queue", 1, 30)
 

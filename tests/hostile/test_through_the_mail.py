@@ -1,7 +1,6 @@
 """The corpus in the mail to the customer: text of its body, as plain text, and no header."""
 
 from email import message_from_bytes
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ pytestmark = pytest.mark.fault("F31")
 
 
 @pytest.mark.parametrize("name", corpus.LEGAL)
-def test_a_text_is_in_the_body_as_it_is(mailoutbox: list[Any], name: str) -> None:
+def test_a_text_is_in_the_body_as_it_is(mailoutbox, name):
     text = corpus.LEGAL[name]
     payload = {
         "number": 1,

@@ -22,7 +22,7 @@ CONTROLS = [chr(code) for code in [*range(0x20), *range(0x7F, 0xA0)] if chr(code
 
 
 @pytest.fixture
-def unchanged(buyer: Client, rows: Rows, quiet: Callable[..., None]) -> Callable[[Any], None]:
+def unchanged(buyer, rows, quiet) -> Callable[[Any], None]:
     """Check, when called with an answer, that it told nothing and that nothing was stored."""
     before = rows()
 
@@ -37,7 +37,7 @@ def unchanged(buyer: Client, rows: Rows, quiet: Callable[..., None]) -> Callable
 @pytest.mark.volume
 @pytest.mark.fault("F31")
 @pytest.mark.parametrize("name", corpus.NAMES)
-def test_a_text_that_looks_dangerous_is_shown_as_it_is(buyer: Client, name: str) -> None:
+def test_a_text_that_looks_dangerous_is_shown_as_it_is(buyer, name):
     text = corpus.LEGAL[name]
     answer = buyer.post("/checkout/", address(name=text, address=f"{text}\n{text}"))
     typed, text = text, composed(text)
@@ -61,9 +61,7 @@ def assert_inert(page: str, text: str) -> None:
 
 @pytest.mark.volume
 @pytest.mark.parametrize("field", ["name", "email", "address"])
-def test_every_control_character_is_refused(
-    buyer: Client, unchanged: Callable[[Any], None], field: str
-) -> None:
+def test_every_control_character_is_refused(buyer, unchanged, field):
     for char in CONTROLS:
         answer = buyer.post("/checkout/", address(**{field: f"a{char}b@example.org"}))
         assert answer.status_code == 422, repr(char)
@@ -74,29 +72,23 @@ def test_every_control_character_is_refused(
 @pytest.mark.fault("F30")
 @pytest.mark.parametrize("field", ["name", "email", "address"])
 @pytest.mark.parametrize("length", [1_000, 60_000, 2_000_000])
-def test_a_text_of_any_length(
-    buyer: Client, unchanged: Callable[[Any], None], field: str, length: int
-) -> None:
+def test_a_text_of_any_length(buyer, unchanged, field, length):
     answer = buyer.post("/checkout/", address(**{field: "x" * length}))
     assert answer.status_code == 422
     unchanged(answer)
 
 
 @pytest.mark.fault("F30")
-def test_a_form_of_10_mb_is_not_read(buyer: Client, unchanged: Callable[[Any], None]) -> None:
+def test_a_form_of_10_mb_is_not_read(buyer, unchanged):
     answer = buyer.post(
-        "/checkout/",
-        b"name=" + b"x" * 10_000_000,
-        content_type="application/x-www-form-urlencoded",
+        "/checkout/", b"name=" + b"x" * 10_000_000, content_type="application/x-www-form-urlencoded"
     )
     assert answer.status_code == 400
     unchanged(answer)
 
 
 @pytest.mark.fault("F30")
-def test_a_form_of_1_001_fields_is_not_read(
-    buyer: Client, unchanged: Callable[[Any], None]
-) -> None:
+def test_a_form_of_1_001_fields_is_not_read(buyer, unchanged):
     answer = buyer.post("/checkout/", {f"a{n}": "1" for n in range(1001)})
     assert answer.status_code == 400
     unchanged(answer)
@@ -104,9 +96,7 @@ def test_a_form_of_1_001_fields_is_not_read(
 
 @pytest.mark.fault("F31")
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_key_of_ones_own_making(
-    buyer: Client, unchanged: Callable[[Any], None], name: str
-) -> None:
+def test_a_key_of_ones_own_making(buyer, unchanged, name):
     answer = buyer.post("/checkout/", address(submission_key=TEXTS[name]))
     assert answer.status_code == 422
     assert re.search(r'name="submission_key" value="[0-9a-f-]{36}"', answer.content.decode())
@@ -124,9 +114,7 @@ def test_a_key_of_ones_own_making(
         ("application/json", 422),
     ],
 )
-def test_a_form_of_another_make(
-    buyer: Client, unchanged: Callable[[Any], None], label: str, status: int
-) -> None:
+def test_a_form_of_another_make(buyer, unchanged, label, status):
     for body in (b"\x00", corpus.UNREADABLE["pickle"][0], corpus.text(corpus.ORDER)):
         answer = buyer.post("/checkout/", body, content_type=label)
         assert answer.status_code == status
@@ -135,9 +123,7 @@ def test_a_form_of_another_make(
 
 @pytest.mark.fault("F31")
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_basket_holds_what_is_sold_and_no_more_than_it_may(
-    buyer: Client, unchanged: Callable[[Any], None], name: str
-) -> None:
+def test_a_basket_holds_what_is_sold_and_no_more_than_it_may(buyer, unchanged, name):
     text = TEXTS[name]
     answer = buyer.post("/basket/add/", {"sku": text, "quantity": "1"})
     assert answer.status_code == 404
@@ -154,9 +140,7 @@ def test_a_basket_holds_what_is_sold_and_no_more_than_it_may(
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_an_address_of_mail_that_is_none(
-    buyer: Client, unchanged: Callable[[Any], None], mailoutbox: list[Any], name: str
-) -> None:
+def test_an_address_of_mail_that_is_none(buyer, unchanged, mailoutbox, name):
     answer = buyer.post("/my-orders/", {"email": TEXTS[name]})
     assert answer.status_code == 422
     unchanged(answer)
@@ -165,9 +149,7 @@ def test_an_address_of_mail_that_is_none(
 
 @pytest.mark.fault("F31")
 @pytest.mark.parametrize("name", TEXTS)
-def test_whatever_is_asked_of_a_page(
-    buyer: Client, rows: Rows, quiet: Callable[..., None], name: str
-) -> None:
+def test_whatever_is_asked_of_a_page(buyer, rows, quiet, name):
     text = TEXTS[name]
     order = OrderFactory()
     before = rows()
@@ -207,9 +189,7 @@ def test_whatever_is_asked_of_a_page(
         "/static/%00",
     ],
 )
-def test_an_address_that_is_not_there(
-    buyer: Client, unchanged: Callable[[Any], None], path: str
-) -> None:
+def test_an_address_that_is_not_there(buyer, unchanged, path):
     answer = buyer.get(path)
     assert answer.status_code == 404
     unchanged(answer)
@@ -217,9 +197,7 @@ def test_an_address_that_is_not_there(
 
 @pytest.mark.parametrize("cookie", ["sessionid", "csrftoken", "messages"])
 @pytest.mark.parametrize("name", ["nothing", "NUL", "SQL", "markup", "a path", "a long word"])
-def test_a_cookie_of_ones_own_making(
-    buyer: Client, unchanged: Callable[[Any], None], cookie: str, name: str
-) -> None:
+def test_a_cookie_of_ones_own_making(buyer, unchanged, cookie, name):
     stranger = Client()
     stranger.cookies[cookie] = "x"
     stranger.cookies[cookie].set(cookie, TEXTS[name], TEXTS[name])

@@ -56,12 +56,7 @@ OF_PROCESSES: list[tuple[str, dict[str, Any], dict[str, Any], Callable[[Step], o
     ("process_error", {"state": "error"}, {"error": True}, process_moved(state="processing")),
     ("process_error", {"state": "error"}, {"error": True}, moved(state="pending", not_before=NOW)),
     ("process_error", {"state": "error"}, {"error": True}, process_moved(**TURNED)),
-    (
-        "process_error",
-        {"state": "error"},
-        {"error": True},
-        process_moved(outcome="compensated"),
-    ),
+    ("process_error", {"state": "error"}, {"error": True}, process_moved(outcome="compensated")),
     ("process_error", {"state": "error"}, {"error": True}, over),
     ("decision_needed", {}, {"error": True}, moved(state="pending", not_before=NOW)),
     ("decision_needed", {}, {"error": True}, process_moved(**TURNED)),
@@ -80,9 +75,7 @@ OF_PROCESSES: list[tuple[str, dict[str, Any], dict[str, Any], Callable[[Step], o
 
 
 @pytest.mark.parametrize(("code", "process", "step", "end"), OF_PROCESSES)
-def test_one_about_a_process_closes_when_its_cause_ends(
-    code: str, process: dict[str, Any], step: dict[str, Any], end: Callable[[Step], object]
-) -> None:
+def test_one_about_a_process_closes_when_its_cause_ends(code, process, step, end):
     about = stuck(process, **step)
     alert = raised(code, about)
     other = raised(code, stuck(process, **step))
@@ -99,7 +92,7 @@ def test_one_about_a_process_closes_when_its_cause_ends(
     assert resolve_ended(NOW) == 0
 
 
-def test_skipped_step_alert_of_processed_process_stays_until_acknowledged() -> None:
+def test_skipped_step_alert_of_processed_process_stays_until_acknowledged():
     step = stuck({}, skipped=True)
     alert = raised("step_skipped", step)
     over(step)
@@ -110,7 +103,7 @@ def test_skipped_step_alert_of_processed_process_stays_until_acknowledged() -> N
     assert (alert.acknowledged_at, alert.has_ended_by_itself) == (NOW - HOUR, False)
 
 
-def test_an_acknowledged_one_says_when_its_cause_ended_and_keeps_who_took_note() -> None:
+def test_an_acknowledged_one_says_when_its_cause_ended_and_keeps_who_took_note():
     step = stuck(error=True)
     alert = raised("process_error", step, acknowledged_at=NOW - HOUR, comment="on it")
     over(step)
@@ -119,7 +112,7 @@ def test_an_acknowledged_one_says_when_its_cause_ended_and_keeps_who_took_note()
     assert (alert.resolved_at, alert.acknowledged_at, alert.comment) == (NOW, NOW - HOUR, "on it")
 
 
-def test_a_breaker_closes_its_alert() -> None:
+def test_a_breaker_closes_its_alert():
     Flow.objects.create(agent="a.b", window=1, opened_at=NOW - HOUR, open_until=NOW)
     Flow.objects.create(agent="a.c", window=1)
     alert = raised("breaker_open", cause="breaker_open:agent:a.b")
@@ -131,7 +124,7 @@ def test_a_breaker_closes_its_alert() -> None:
 
 
 @pytest.mark.parametrize("code", ["duty_overdue", "unknown_definition"])
-def test_what_is_raised_again_and_again_closes_once_it_is_quiet(code: str) -> None:
+def test_what_is_raised_again_and_again_closes_once_it_is_quiet(code):
     alert = raised(code, at=NOW - HOUR)
     just_now = NOW - timedelta(seconds=alert_resolution.QUIET_SECONDS - 1)
     Alert.objects.update(last_raised_at=just_now)
@@ -142,14 +135,14 @@ def test_what_is_raised_again_and_again_closes_once_it_is_quiet(code: str) -> No
 
 
 @pytest.mark.parametrize("code", ["restored", "something_of_an_app"])
-def test_alert_whose_cause_no_row_shows_stays_until_acknowledged(code: str) -> None:
+def test_alert_whose_cause_no_row_shows_stays_until_acknowledged(code):
     raised(code, at=NOW - HOUR)
     assert resolve_ended(NOW) == 0
     Alert.objects.update(acknowledged_at=NOW)
     assert resolve_ended(NOW) == 1
 
 
-def test_one_whose_cause_comes_again_is_raised_anew() -> None:
+def test_one_whose_cause_comes_again_is_raised_anew():
     alerts.raise_alert("duty_overdue", "first", subject="sweep", now=NOW)
     assert resolve_ended(NOW + HOUR) == 1
     alerts.raise_alert("duty_overdue", "second", subject="sweep", now=NOW + HOUR)
@@ -157,7 +150,7 @@ def test_one_whose_cause_comes_again_is_raised_anew() -> None:
     assert rows == [("first", 1), ("second", 1)]
 
 
-def test_one_that_is_raised_again_meanwhile_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_is_raised_again_meanwhile_stays_open(monkeypatch):
     step = stuck(error=True)
     alert = raised("process_error", step)
     over(step)
@@ -173,7 +166,7 @@ def test_one_that_is_raised_again_meanwhile_stays_open(monkeypatch: pytest.Monke
     assert (alert.resolved_at, alert.acknowledged_at) == (None, None)
 
 
-def test_a_round_looks_at_a_portion_and_the_next_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_looks_at_a_portion_and_the_next_goes_on(monkeypatch):
     monkeypatch.setattr(alert_resolution, "PORTION", 2)
     steps = [stuck(error=True) for _ in range(5)]
     for step in steps:
@@ -185,7 +178,7 @@ def test_a_round_looks_at_a_portion_and_the_next_goes_on(monkeypatch: pytest.Mon
     assert Lease.objects.get(name="alerts").cursor != 0
 
 
-def test_a_sink_that_is_told_again_closes_the_alert_about_its_address() -> None:
+def test_a_sink_that_is_told_again_closes_the_alert_about_its_address():
     sink = SinkFactory(
         kind="webhook",
         address="https://a.example/x",
@@ -204,7 +197,7 @@ def test_a_sink_that_is_told_again_closes_the_alert_about_its_address() -> None:
     assert (mine.has_ended_by_itself, other.resolved_at) == (True, None)
 
 
-def test_a_sweep_closes_them() -> None:
+def test_a_sweep_closes_them():
     step = stuck(error=True)
     raised("process_error", step)
     over(step)
@@ -217,7 +210,7 @@ class TestOfAnApplication:
     """Alerts whose application says which of their causes have ended."""
 
     @pytest.fixture
-    def over(self, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    def over(self, monkeypatch) -> set[str]:
         subjects: set[str] = set()
         kind = replace(
             alert_kind("paper_out"),
@@ -227,9 +220,7 @@ class TestOfAnApplication:
         monkeypatch.setitem(alert_kinds._kinds, "paper_out", kind)
         return subjects
 
-    def test_one_closes_when_its_application_says_so_and_not_when_acknowledged(
-        self, over: set[str]
-    ) -> None:
+    def test_one_closes_when_its_application_says_so_and_not_when_acknowledged(self, over):
         for press in ("3", "4", "x:5"):
             alerts.raise_alert("paper_out", subject=press)
         taken = Alert.objects.filter(cause="paper_out:4")
@@ -242,9 +233,7 @@ class TestOfAnApplication:
         assert resolve_ended() == 1
         assert Alert.objects.get(resolved_at=None).cause == "paper_out:3"
 
-    def test_one_that_is_raised_while_the_application_is_asked_stays(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_one_that_is_raised_while_the_application_is_asked_stays(self, monkeypatch):
         def ended(asked: Collection[str]) -> Collection[str]:
             alerts.raise_alert("paper_out", subject="3")
             return asked
@@ -257,9 +246,7 @@ class TestOfAnApplication:
         alert = Alert.objects.get()
         assert (alert.times, alert.resolved_at) == (2, None)
 
-    def test_one_that_cannot_be_asked_keeps_no_other_open(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_one_that_cannot_be_asked_keeps_no_other_open(self, monkeypatch):
         def ended(asked: Collection[str]) -> Collection[str]:
             raise LookupError
 

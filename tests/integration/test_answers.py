@@ -1,6 +1,5 @@
 """Deferred replies, callbacks, events and progress, through the real tasks and store."""
 
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -20,7 +19,7 @@ from workers.rules.external_answers import Outcome
 from workers.store.db import dialect
 from workers.store.flow import flow_control
 from workers.supervisor import sweep
-from workers.testing import Wire, pass_time
+from workers.testing import pass_time
 from workers.testing.agent_processes import CALL, REPLY
 
 #: The token that the agent's last call handed out.
@@ -33,7 +32,7 @@ def defer(call: Call) -> Deferred:
 
 
 @pytest.fixture
-def waiting(wire: Wire) -> Process:
+def waiting(wire) -> Process:
     """A process whose second step waits for a callback."""
     tokens.clear()
     toy.script["toy.alpha"] = defer
@@ -47,7 +46,7 @@ def events(process: Process, step: str) -> list[str]:
     return list(rows.values_list("event", flat=True))
 
 
-def test_a_deferred_step_waits_and_holds_no_room(waiting: Process) -> None:
+def test_a_deferred_step_waits_and_holds_no_room(waiting):
     ask = only(waiting, "ask")
 
     assert ask.state == "processing"
@@ -67,7 +66,7 @@ def waiting_room(agent: str) -> int:
         return flow_control.LockedFlow({agent}, dialect.read_clock()).room()[agent]
 
 
-def test_the_callback_ends_the_step_and_the_process_goes_on(waiting: Process, wire: Wire) -> None:
+def test_the_callback_ends_the_step_and_the_process_goes_on(waiting, wire):
     assert callbacks.complete(tokens[0], {"paid": True}) == Outcome.ACCEPTED
     wire.run_until_idle()
 
@@ -76,7 +75,7 @@ def test_the_callback_ends_the_step_and_the_process_goes_on(waiting: Process, wi
     assert invariants.violations() == []
 
 
-def test_a_repeated_callback_has_no_effect(waiting: Process, wire: Wire) -> None:
+def test_a_repeated_callback_has_no_effect(waiting, wire):
     callbacks.complete(tokens[0], {"paid": True})
     before = list(Step.objects.values())
     rows = Journal.objects.count()
@@ -88,7 +87,7 @@ def test_a_repeated_callback_has_no_effect(waiting: Process, wire: Wire) -> None
     assert Journal.objects.count() == rows
 
 
-def test_a_callback_that_beats_the_deferral_ends_the_step(wire: Wire) -> None:
+def test_a_callback_that_beats_the_deferral_ends_the_step(wire):
     def answered_before_it_returns(call: Call) -> Deferred:
         assert callbacks.complete(call.callback_token, {"quick": True}) == Outcome.KEPT
         return Deferred(within_seconds=60)
@@ -107,7 +106,7 @@ def test_a_callback_that_beats_the_deferral_ends_the_step(wire: Wire) -> None:
     assert wire.states(process)["then"] == "processed"
 
 
-def test_a_callback_counts_whatever_the_claim_is_by_then(waiting: Process, wire: Wire) -> None:
+def test_a_callback_counts_whatever_the_claim_is_by_then(waiting, wire):
     pass_time(7300)
     sweep()
     assert only(waiting, "ask").state == "pending"
@@ -120,7 +119,7 @@ def test_a_callback_counts_whatever_the_claim_is_by_then(waiting: Process, wire:
     assert invariants.violations() == []
 
 
-def test_a_callback_takes_a_step_out_of_error(waiting: Process, wire: Wire) -> None:
+def test_a_callback_takes_a_step_out_of_error(waiting, wire):
     for _ in range(3):
         pass_time(8000)
         sweep()
@@ -136,7 +135,7 @@ def test_a_callback_takes_a_step_out_of_error(waiting: Process, wire: Wire) -> N
     assert invariants.violations() == []
 
 
-def test_unanswered_attempts_count_and_the_key_stays(waiting: Process, wire: Wire) -> None:
+def test_unanswered_attempts_count_and_the_key_stays(waiting, wire):
     pass_time(7300)
     sweep()
     pass_time(400)
@@ -147,7 +146,7 @@ def test_unanswered_attempts_count_and_the_key_stays(waiting: Process, wire: Wir
     assert tokens[0] == tokens[1]
 
 
-def test_a_refusal_by_callback_undoes_the_process(waiting: Process, wire: Wire) -> None:
+def test_a_refusal_by_callback_undoes_the_process(waiting, wire):
     assert callbacks.fail(tokens[0], Refused("declined", "card declined")) == Outcome.ACCEPTED
     wire.run_until_idle()
 
@@ -157,14 +156,14 @@ def test_a_refusal_by_callback_undoes_the_process(waiting: Process, wire: Wire) 
     assert invariants.violations() == []
 
 
-def test_a_permanent_callback_stops_the_process(waiting: Process, wire: Wire) -> None:
+def test_a_permanent_callback_stops_the_process(waiting, wire):
     callbacks.fail(tokens[0], Permanent("gone", "no such account"))
     wire.run_until_idle()
 
     assert reread(waiting).state == "error"
 
 
-def test_cancelling_does_not_wait_for_a_callback(waiting: Process, wire: Wire) -> None:
+def test_cancelling_does_not_wait_for_a_callback(waiting, wire):
     operations.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
     wire.run_until_idle()
 
@@ -174,7 +173,7 @@ def test_cancelling_does_not_wait_for_a_callback(waiting: Process, wire: Wire) -
     assert invariants.violations() == []
 
 
-def test_a_success_after_its_undo_is_undone_once_more(waiting: Process, wire: Wire) -> None:
+def test_a_success_after_its_undo_is_undone_once_more(waiting, wire):
     operations.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
     wire.run_until_idle()
     late = {"charge": "ch_late"}
@@ -196,9 +195,7 @@ def test_a_success_after_its_undo_is_undone_once_more(waiting: Process, wire: Wi
     assert invariants.violations() == []
 
 
-def test_an_undo_that_failed_and_is_asked_again_has_its_attempts_back(
-    waiting: Process, wire: Wire
-) -> None:
+def test_an_undo_that_failed_and_is_asked_again_has_its_attempts_back(waiting, wire):
     busy = [Transient("http_500", "busy")]
 
     def once_busy(call: Call) -> None:
@@ -220,7 +217,7 @@ def test_an_undo_that_failed_and_is_asked_again_has_its_attempts_back(
     assert invariants.violations() == []
 
 
-def test_a_callback_after_the_cancellation_ends_nothing(waiting: Process) -> None:
+def test_a_callback_after_the_cancellation_ends_nothing(waiting):
     operations.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
     before = {step.name: step.state for step in waiting.steps.all()}
 
@@ -232,7 +229,7 @@ def test_a_callback_after_the_cancellation_ends_nothing(waiting: Process) -> Non
     assert not Alert.objects.exists()
 
 
-def test_an_overdue_answer_is_escalated_once(waiting: Process) -> None:
+def test_an_overdue_answer_is_escalated_once(waiting):
     sweep()
     assert Alert.objects.count() == 0
 
@@ -246,7 +243,7 @@ def test_an_overdue_answer_is_escalated_once(waiting: Process) -> None:
     assert only(waiting, "ask").state == "processing"
 
 
-def test_a_deferral_that_comes_twice_is_stale(wire: Wire) -> None:
+def test_a_deferral_that_comes_twice_is_stale(wire):
     toy.script["toy.alpha"] = defer
     process = submit("toy_answered", subject="Toy 1", input={})
     begin(wire)
@@ -261,7 +258,7 @@ def test_a_deferral_that_comes_twice_is_stale(wire: Wire) -> None:
     assert only(process, "ask").failure_count == 0
 
 
-def test_a_fault_that_comes_twice_is_not_the_next_agents(wire: Wire) -> None:
+def test_a_fault_that_comes_twice_is_not_the_next_agents(wire):
     tokens.clear()
     toy.script["toy.alpha"] = toy.script["toy.beta"] = defer
     process = submit("toy_fallback_undo", subject="Toy 1", input={})
@@ -284,7 +281,7 @@ def test_a_fault_that_comes_twice_is_not_the_next_agents(wire: Wire) -> None:
     assert toy.calls["toy.other_undoer"] == [f"{ship.idempotency_key}:undo"]
 
 
-def test_an_old_fault_is_not_kept_for_the_next_attempt(wire: Wire) -> None:
+def test_an_old_fault_is_not_kept_for_the_next_attempt(wire):
     toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
     process = submit("toy_event", subject="Toy 1", input={})
     wire.run_until_idle()
@@ -294,23 +291,21 @@ def test_an_old_fault_is_not_kept_for_the_next_attempt(wire: Wire) -> None:
     assert only(process, "arrives").early is None
 
 
-def test_a_result_after_a_fault_is_undone_with_the_rest(waiting: Process, wire: Wire) -> None:
+def test_a_result_after_a_fault_is_undone_with_the_rest(waiting, wire):
     callbacks.fail(tokens[0], Permanent("gone", "no such account"))
     assert callbacks.complete(tokens[0], {"paid": True}) == Outcome.ACCEPTED
     plan = operations.undo(waiting.pk, outcome="cancelled", actor="buyer", reason="x")
     assert "unask" in [planned.name for planned in plan.undo]
 
 
-def test_a_second_fault_of_what_stands_in_error_changes_nothing(waiting: Process) -> None:
+def test_a_second_fault_of_what_stands_in_error_changes_nothing(waiting):
     callbacks.fail(tokens[0], Permanent("gone", "no such account"))
     before = list(Step.objects.values())
     assert callbacks.fail(tokens[0], Permanent("other", "other")) == Outcome.IGNORED
     assert list(Step.objects.values()) == before
 
 
-def test_a_token_is_over_once_its_step_began_again_behind_ones_back(
-    waiting: Process, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_token_is_over_once_its_step_began_again_behind_ones_back(waiting, monkeypatch):
     real = callbacks.step_of
 
     def step_of(token: str) -> tuple[str, int, str]:
@@ -326,7 +321,7 @@ def test_a_token_is_over_once_its_step_began_again_behind_ones_back(
     assert Alert.objects.get().code == "late_success"
 
 
-def test_progress_is_noted_while_it_is_waited_for(waiting: Process) -> None:
+def test_progress_is_noted_while_it_is_waited_for(waiting):
     assert callbacks.progress(tokens[0], {"percent": 40}) is True
     assert only(waiting, "ask").deferral["progress"] == {"percent": 40}
 
@@ -334,7 +329,7 @@ def test_progress_is_noted_while_it_is_waited_for(waiting: Process) -> None:
     assert callbacks.progress(tokens[0], {"percent": 50}) is False
 
 
-def test_an_event_that_comes_early_is_kept(wire: Wire) -> None:
+def test_an_event_that_comes_early_is_kept(wire):
     toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
     process = submit("toy_event", subject="Toy 1", input={})
 
@@ -349,7 +344,7 @@ def test_an_event_that_comes_early_is_kept(wire: Wire) -> None:
     assert invariants.violations() == []
 
 
-def test_an_early_refusal_is_kept_too(wire: Wire) -> None:
+def test_an_early_refusal_is_kept_too(wire):
     toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
     process = submit("toy_event", subject="Toy 1", input={})
 
@@ -359,7 +354,7 @@ def test_an_early_refusal_is_kept_too(wire: Wire) -> None:
     assert reread(process).state == "compensated"
 
 
-def test_a_transient_callback_counts_as_a_failure_of_the_attempt(waiting: Process) -> None:
+def test_a_transient_callback_counts_as_a_failure_of_the_attempt(waiting):
     callbacks.fail(tokens[0], Transient("busy", "try again"))
     ask = only(waiting, "ask")
     assert (ask.state, ask.failure_count) == ("pending", 1)
@@ -372,7 +367,7 @@ def test_a_transient_callback_counts_as_a_failure_of_the_attempt(waiting: Proces
 @pytest.mark.parametrize(
     "spoil", [lambda token: token[:-1] + "x", lambda token: "x" + token, lambda token: ""]
 )
-def test_damaged_callback_token_is_refused(waiting: Process, spoil: Callable[[str], str]) -> None:
+def test_damaged_callback_token_is_refused(waiting, spoil):
     before = list(Step.objects.values())
 
     with pytest.raises(BadToken, match="damaged"):
@@ -381,19 +376,19 @@ def test_damaged_callback_token_is_refused(waiting: Process, spoil: Callable[[st
     assert list(Step.objects.values()) == before
 
 
-def test_a_result_that_cannot_be_stored_is_refused(waiting: Process) -> None:
+def test_a_result_that_cannot_be_stored_is_refused(waiting):
     with pytest.raises(MessageError):
         callbacks.complete(tokens[0], {"bad": float("nan")})
 
     assert only(waiting, "ask").state == "processing"
 
 
-def test_an_event_for_a_step_that_is_not_there_is_refused(waiting: Process) -> None:
+def test_an_event_for_a_step_that_is_not_there_is_refused(waiting):
     with pytest.raises(StateError, match="no step 'paid'"):
         callbacks.complete_step(waiting.pk, "paid", {}, actor="door")
 
 
-def test_a_deferral_on_the_way_back_is_not_waited_for(wire: Wire) -> None:
+def test_a_deferral_on_the_way_back_is_not_waited_for(wire):
     toy.script["toy.alpha"] = defer
     process = submit("toy_answered", subject="Toy 1", input={})
     begin(wire)

@@ -9,7 +9,7 @@ from workers.runtime.db_connections import apart_from_forks
 
 
 @pytest.mark.sqlite
-def test_a_fork_waits_for_who_uses_sqlite() -> None:
+def test_a_fork_waits_for_who_uses_sqlite():
     order: list[str] = []
     forking = threading.Event()
 

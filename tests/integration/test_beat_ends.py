@@ -23,14 +23,12 @@ def handlers() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def test_it_is_told_so_by_a_hook_of_ours() -> None:
+def test_it_is_told_so_by_a_hook_of_ours():
     assert any(receiver.__wrapped__ is hooks.end_at_once for _, receiver in beat_init.receivers)
 
 
 @pytest.mark.parametrize("number", BOTH)
-def test_in_the_middle_of_a_publication_it_gives_the_lock_back_and_closes_then(
-    number: signal.Signals,
-) -> None:
+def test_in_the_middle_of_a_publication_it_gives_the_lock_back_and_closes_then(number):
     """The scheduler's lock stands for that of a connection, which its close needs, too."""
     lock = threading.Lock()
 

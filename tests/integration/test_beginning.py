@@ -11,7 +11,7 @@ from psycopg import IsolationLevel
 
 from tests.integration.conftest import NOW, claim
 from tests.integration.test_pipelined import held, held_elsewhere, hold
-from tests.integration.test_store_settling import Toy, a_result
+from tests.integration.test_store_settling import a_result
 from workers import scheduler
 from workers.client.submission import submit
 from workers.models import Process
@@ -48,7 +48,7 @@ def waits_of(verb: Callable[[], Any]) -> int:
     return count["Sync"] + count["Query"]
 
 
-def test_a_lone_order_waits_for_the_database_as_often_as_is_said(toy: Toy) -> None:
+def test_a_lone_order_waits_for_the_database_as_often_as_is_said(toy):
     def settle() -> None:
         replies = [a_result(taken[0])]
         settled = settle_replies.settle(replies, "scheduler", NOW, own_room=anywhere())
@@ -66,13 +66,13 @@ def test_a_lone_order_waits_for_the_database_as_often_as_is_said(toy: Toy) -> No
     assert waits_of(lambda: submit("toy_line", subject="Toy", input={})) == 3
 
 
-def test_a_look_asks_for_due_steps_and_for_all_else_at_once() -> None:
+def test_a_look_asks_for_due_steps_and_for_all_else_at_once():
     assert leases.is_due(leases.POLL, 3600)
 
     assert waits_of(scheduler.advance) == 2
 
 
-def test_a_batch_locks_flow_rows_once_it_knows_whose(toy: Toy) -> None:
+def test_a_batch_locks_flow_rows_once_it_knows_whose(toy):
     def settle() -> None:
         replies = [a_result(one) for one in taken]
         settled = settle_replies.settle(replies, "scheduler", NOW, own_room=anywhere())
@@ -89,7 +89,7 @@ def test_a_batch_locks_flow_rows_once_it_knows_whose(toy: Toy) -> None:
     assert waits_of(settle) == 3
 
 
-def test_what_left_with_its_begin_is_rolled_back_with_the_rest() -> None:
+def test_what_left_with_its_begin_is_rolled_back_with_the_rest():
     def write() -> None:
         with prepared_plans.kept(), transaction.atomic():
             with dialect.pipelined():
@@ -103,7 +103,7 @@ def test_what_left_with_its_begin_is_rolled_back_with_the_rest() -> None:
     assert held() == []
 
 
-def test_what_left_with_its_begin_is_committed_with_the_rest_only() -> None:
+def test_what_left_with_its_begin_is_committed_with_the_rest_only():
     with prepared_plans.kept(), transaction.atomic():
         with dialect.pipelined():
             hold("a")
@@ -116,7 +116,7 @@ def test_what_left_with_its_begin_is_committed_with_the_rest_only() -> None:
     assert held() == ["a"]
 
 
-def test_a_savepoint_within_is_rolled_back_alone() -> None:
+def test_a_savepoint_within_is_rolled_back_alone():
     with prepared_plans.kept(), transaction.atomic():
         with dialect.pipelined():
             hold("a")
@@ -127,7 +127,7 @@ def test_a_savepoint_within_is_rolled_back_alone() -> None:
     assert held() == ["a", "c"]
 
 
-def test_a_transaction_that_is_begun_otherwise_is_left_to_its_library() -> None:
+def test_a_transaction_that_is_begun_otherwise_is_left_to_its_library():
     connection.ensure_connection()
     connection.connection.isolation_level = IsolationLevel.REPEATABLE_READ
     try:
@@ -139,7 +139,7 @@ def test_a_transaction_that_is_begun_otherwise_is_left_to_its_library() -> None:
         connection.connection.isolation_level = None
 
 
-def test_a_caller_s_transaction_is_as_ever(toy: Toy) -> None:
+def test_a_caller_s_transaction_is_as_ever(toy):
     made = toy()
     with transaction.atomic():
         with dialect.pipelined():
@@ -149,7 +149,7 @@ def test_a_caller_s_transaction_is_as_ever(toy: Toy) -> None:
         assert [row.pk for row in rows] == [made.pk]
 
 
-def test_who_commits_by_hand_goes_on_to_do_so() -> None:
+def test_who_commits_by_hand_goes_on_to_do_so():
     transaction.set_autocommit(False)
     try:
         with prepared_plans.kept(), dialect.pipelined():

@@ -1,19 +1,17 @@
 """What a look for due steps takes: what is due, in its turn, as there is room, and once."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from random import Random
-from typing import Any
 
 import pytest
 from django.db import transaction
 from django.test import override_settings
 
-from tests.concurrency.matrix.pausing import Session, meet
+from tests.concurrency.matrix.pausing import meet
 from tests.concurrency.test_lock_order import waiting_for
 from tests.factories import put
 from tests.integration.conftest import NOW, claim, only
-from tests.integration.test_store_settling import Toy, a_fault, a_result
+from tests.integration.test_store_settling import a_fault, a_result
 from workers.client.submission import submit
 from workers.definitions import registry
 from workers.models import Flow, Hold, Process, Sink, Step
@@ -37,7 +35,7 @@ def look(agents: set[str] | None = None) -> claim_steps.ClaimBatch:
 @pytest.mark.parametrize(
     ("room", "batch"), [(1, 200), (3, 200), (4, 200), (200, 3), (200, 4), (200, 5)]
 )
-def test_look_takes_claims_up_to_room_and_says_if_cut_off(room: int, batch: int, toy: Toy) -> None:
+def test_look_takes_claims_up_to_room_and_says_if_cut_off(room, batch, toy):
     processes = [toy() for _ in range(4)]
     Flow.objects.filter(agent="toy.alpha").update(window=room)
 
@@ -50,7 +48,7 @@ def test_look_takes_claims_up_to_room_and_says_if_cut_off(room: int, batch: int,
     assert taken.is_cut_off == (batch <= 4)
 
 
-def test_where_there_is_no_room_nothing_is_taken_and_no_further_look_helps(toy: Toy) -> None:
+def test_where_there_is_no_room_nothing_is_taken_and_no_further_look_helps(toy):
     Flow.objects.filter(agent="toy.alpha").update(window=1)
     toy()
     assert len(look()) == 1
@@ -62,7 +60,7 @@ def test_where_there_is_no_room_nothing_is_taken_and_no_further_look_helps(toy: 
     assert only(waiting, "one").state == "pending"
 
 
-def test_an_agent_without_room_has_no_other_looked_at_again(toy: Toy) -> None:
+def test_an_agent_without_room_has_no_other_looked_at_again(toy):
     Flow.objects.filter(agent="toy.alpha").update(window=1)
     toy()
     look()
@@ -94,7 +92,7 @@ def test_an_agent_without_room_has_no_other_looked_at_again(toy: Toy) -> None:
         *("paused", "in error", "compensating", "not yet", "no flow row"),
     ],
 )
-def test_what_may_not_be_claimed_is_left_as_it_was(change: Callable[[Step], Any], toy: Toy) -> None:
+def test_what_may_not_be_claimed_is_left_as_it_was(change, toy):
     process = toy()
     change(only(process, "one"))
     before = Step.objects.values().get(process=process, name="one")
@@ -104,7 +102,7 @@ def test_what_may_not_be_claimed_is_left_as_it_was(change: Callable[[Step], Any]
     assert Step.objects.values().get(process=process, name="one") == before
 
 
-def test_two_steps_of_one_order_begin_it_once(toy: Toy) -> None:
+def test_two_steps_of_one_order_begin_it_once(toy):
     process = submit(
         "toy_parallel", subject="Told", input={}, sinks=[NewSink("queue", "a")], now=NOW
     )
@@ -124,14 +122,14 @@ def test_two_steps_of_one_order_begin_it_once(toy: Toy) -> None:
     assert not look().has_news
 
 
-def test_who_asked_for_no_word_gets_none(toy: Toy) -> None:
+def test_who_asked_for_no_word_gets_none(toy):
     toy()
 
     assert not look().has_news
 
 
 @pytest.mark.parametrize("place", ["input", "result"])
-def test_what_is_too_large_to_come_along_is_read_for_the_request(place: str, toy: Toy) -> None:
+def test_what_is_too_large_to_come_along_is_read_for_the_request(place, toy):
     # Of random signs, for PostgreSQL goes by what is left when it has pressed them.
     large = {"signs": Random(7).randbytes(2000).hex()}
     process = toy(**(large if place == "input" else {"n": 1}))
@@ -144,7 +142,7 @@ def test_what_is_too_large_to_come_along_is_read_for_the_request(place: str, toy
     assert (context.input if place == "input" else context.results["one"]) == large
 
 
-def test_a_step_that_failed_before_comes_with_its_failures(toy: Toy) -> None:
+def test_a_step_that_failed_before_comes_with_its_failures(toy):
     toy()
     (one,) = claim()
     settle_replies.settle([a_fault(one, "transient")], "s", NOW)
@@ -156,7 +154,7 @@ def test_a_step_that_failed_before_comes_with_its_failures(toy: Toy) -> None:
     assert again.claim_id != one.claim_id
 
 
-def test_a_claim_leaves_when_the_order_began(toy: Toy) -> None:
+def test_a_claim_leaves_when_the_order_began(toy):
     toy()
     Process.objects.update(state="processing", started_at=NOW - timedelta(hours=1))
 
@@ -165,7 +163,7 @@ def test_a_claim_leaves_when_the_order_began(toy: Toy) -> None:
     assert Process.objects.get().started_at == NOW - timedelta(hours=1)
 
 
-def test_unsafe_step_of_unknown_outcome_ends_in_error_without_room(toy: Toy) -> None:
+def test_unsafe_step_of_unknown_outcome_ends_in_error_without_room(toy):
     process = toy()
     Flow.objects.filter(agent="toy.alpha").update(window=0)
     put(Step.objects.filter(process=process, name="one"), is_in_doubt=True, effect="unsafe")
@@ -181,9 +179,7 @@ def test_unsafe_step_of_unknown_outcome_ends_in_error_without_room(toy: Toy) -> 
 class TestTwoSessions:
     """Where plans are kept, and nobody else's transaction is open."""
 
-    def test_of_an_order_that_is_paused_just_now_nothing_is_taken(
-        self, two: tuple[Session, Session], toy: Toy
-    ) -> None:
+    def test_of_an_order_that_is_paused_just_now_nothing_is_taken(self, two, toy):
         process = toy()
 
         @transaction.atomic
@@ -195,9 +191,7 @@ class TestTwoSessions:
         assert looking.result == []
         assert only(process, "one").state == "pending"
 
-    def test_who_holds_an_order_is_not_waited_for(
-        self, two: tuple[Session, Session], toy: Toy
-    ) -> None:
+    def test_who_holds_an_order_is_not_waited_for(self, two, toy):
         held, free = toy(), toy()
 
         @transaction.atomic
@@ -208,9 +202,7 @@ class TestTwoSessions:
 
         assert [claim.process_id for claim in looking.result] == [free.pk]
 
-    def test_two_of_them_share_an_agent_s_room(
-        self, two: tuple[Session, Session], toy: Toy
-    ) -> None:
+    def test_two_of_them_share_an_agent_s_room(self, two, toy):
         for _ in range(5):
             toy()
         Flow.objects.filter(agent="toy.alpha").update(window=3)
@@ -220,7 +212,7 @@ class TestTwoSessions:
         assert [len(turn.result) for turn in turns] == [3, 0]
         assert Step.objects.filter(state="processing").count() == 3
 
-    def test_steps_are_written_in_the_order_of_their_keys(self, toy: Toy) -> None:
+    def test_steps_are_written_in_the_order_of_their_keys(self, toy):
         """As whoever else writes several at once does; two orders would meet in a deadlock."""
         submit("toy_parallel", subject="Toy", input={}, now=NOW)
         keys = list(
@@ -237,7 +229,7 @@ class TestTwoSessions:
         )
         assert [pk for (pk,) in written] == keys
 
-    def test_look_claims_step_that_another_session_has_just_written(self, toy: Toy) -> None:
+    def test_look_claims_step_that_another_session_has_just_written(self, toy):
         process = toy()
         row = only(process, "one")
         put_off = "UPDATE workers_step SET timeout_seconds = 7 WHERE id = %s"

@@ -1,6 +1,6 @@
 """The database's clock, or Beat's, is set back: nothing waits until it is there again."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,7 +21,6 @@ from workers.store import leases
 from workers.store.claims import find_work
 from workers.store.db import dialect
 from workers.supervisor import beat_schedule, beat_watchdog
-from workers.testing import Wire
 from workers.wire import dispatch
 
 HOUR = timedelta(hours=1)
@@ -36,13 +35,11 @@ def set_back(by: timedelta = HOUR) -> None:
     ("seconds", "is_overdue"),
     [(None, True), (33, True), (31, False), (0, False), (-1, False), (-3, True), (-3600, True)],
 )
-def test_a_duty_is_late_when_it_was_never_done_or_long_ago_or_in_the_future(
-    seconds: float | None, is_overdue: bool
-) -> None:
+def test_a_duty_is_late_when_it_was_never_done_or_long_ago_or_in_the_future(seconds, is_overdue):
     assert lateness.is_overdue(seconds, 10) is is_overdue
 
 
-def test_duties_dated_in_the_future_are_triggered_and_an_operator_is_told_why(wire: Wire) -> None:
+def test_duties_dated_in_the_future_are_triggered_and_an_operator_is_told_why(wire):
     supervisor.sweep()
     scheduler.advance()
     wire.drop_all()
@@ -68,9 +65,7 @@ def test_duties_dated_in_the_future_are_triggered_and_an_operator_is_told_why(wi
         (NOW - timedelta(seconds=6), True),
     ],
 )
-def test_a_poll_is_due_again_where_the_last_is_dated_in_the_future(
-    performed_at: datetime, is_due: bool
-) -> None:
+def test_a_poll_is_due_again_where_the_last_is_dated_in_the_future(performed_at, is_due):
     leases.is_due(leases.POLL, 5, performed_at)
 
     assert find_work.look(NOW).is_poll_due is is_due
@@ -80,9 +75,7 @@ def test_a_poll_is_due_again_where_the_last_is_dated_in_the_future(
 
 
 @pytest.mark.parametrize(("ahead", "is_free"), [(HOUR, True), (timedelta(), False)])
-def test_a_lease_that_a_dead_holder_took_by_a_clock_ahead_is_free(
-    ahead: timedelta, is_free: bool
-) -> None:
+def test_a_lease_that_a_dead_holder_took_by_a_clock_ahead_is_free(ahead, is_free):
     assert leases.acquire(leases.SWEEP, "dead", 10, NOW + ahead)
 
     assert leases.acquire(leases.SWEEP, "alive", 10, NOW) is is_free
@@ -90,7 +83,7 @@ def test_a_lease_that_a_dead_holder_took_by_a_clock_ahead_is_free(
     assert Lease.objects.get(name=leases.SWEEP).holder == ("alive" if is_free else "dead")
 
 
-def test_the_doctor_says_so_of_sweep_poll_and_pruning(wire: Wire) -> None:
+def test_the_doctor_says_so_of_sweep_poll_and_pruning(wire):
     supervisor.sweep()
     scheduler.advance()
     leases.is_due("prune", 0)
@@ -103,7 +96,7 @@ def test_the_doctor_says_so_of_sweep_poll_and_pruning(wire: Wire) -> None:
     assert all("in the future: the database's clock was set back" in one.what for one in found)
 
 
-def test_the_doctor_says_so_of_claims(wire: Wire) -> None:
+def test_the_doctor_says_so_of_claims(wire):
     submit("toy_line", subject="Toy 1", input={})
     begin(wire)
     assert list(duties.claims_are_not_dated_in_the_future()) == []
@@ -115,7 +108,7 @@ def test_the_doctor_says_so_of_claims(wire: Wire) -> None:
     assert found.what.startswith("1 claim is dated 3")
 
 
-def test_the_index_shows_a_duty_in_the_future_as_late(wire: Wire) -> None:
+def test_the_index_shows_a_duty_in_the_future_as_late(wire):
     supervisor.sweep()
     assert not shown_duties.read().sweep.is_late
     set_back()
@@ -128,7 +121,7 @@ def entry(row: PeriodicTask) -> Any:
     return SimpleNamespace(name=row.name, model=row, last_run_at=row.last_run_at)
 
 
-def test_beat_drops_a_run_in_the_future_as_it_starts_and_no_other(transactional_db: Any) -> None:
+def test_beat_drops_a_run_in_the_future_as_it_starts_and_no_other(transactional_db):
     beat_schedule.ensure()
     before = timezone.now() - timedelta(seconds=1)
     PeriodicTask.objects.update(last_run_at=before)

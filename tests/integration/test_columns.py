@@ -11,12 +11,12 @@ from workers.store.locked import save
 ASKED = {"is_told", "is_filed", "spec"}
 
 
-def test_every_field_of_a_row_in_memory_is_a_column() -> None:
+def test_every_field_of_a_row_in_memory_is_a_column():
     assert {field.name for field in fields(StepRow)} - ASKED <= set(columns_of(Step))
     assert {field.name for field in fields(ProcessRow)} - ASKED <= set(columns_of(Process))
 
 
-def test_what_is_as_it_was_made_names_fields_only() -> None:
+def test_what_is_as_it_was_made_names_fields_only():
     names = {field.name for row in (StepRow, ProcessRow) for field in fields(row)}
 
     assert names >= save._NEVER_UPDATED
@@ -24,7 +24,7 @@ def test_what_is_as_it_was_made_names_fields_only() -> None:
     assert {"state", "sequence", "deadline_at"} <= set(save.PROCESS_COLUMNS)
 
 
-def test_a_kind_is_known_of_every_column_of_processes_and_steps() -> None:
+def test_a_kind_is_known_of_every_column_of_processes_and_steps():
     kinds = {**columns_of(Process), **columns_of(Step)}
 
     assert len(kinds) > 50

@@ -8,7 +8,6 @@ from django.db import IntegrityError, transaction
 
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_pipelined import elsewhere, held, held_elsewhere, hold
-from tests.integration.test_store_settling import Toy
 from workers.models import Journal, Process, Step
 from workers.runtime import failpoints
 from workers.states import StepState
@@ -42,7 +41,7 @@ def _write(step: Step, meanwhile: str, *, is_last: bool = True) -> None:
 
 
 @pytest.mark.parametrize("is_last", [True, False], ids=["last", "not last"])
-def test_nothing_is_committed_where_a_row_is_not_as_it_was_read(is_last: bool, toy: Toy) -> None:
+def test_nothing_is_committed_where_a_row_is_not_as_it_was_read(is_last, toy):
     made = toy()
     claim()
     step = only(made, "one")
@@ -55,7 +54,7 @@ def test_nothing_is_committed_where_a_row_is_not_as_it_was_read(is_last: bool, t
     assert _everything() == before
 
 
-def test_what_is_as_it_was_read_is_committed_with_its_journal(toy: Toy) -> None:
+def test_what_is_as_it_was_read_is_committed_with_its_journal(toy):
     made = toy()
     claim()
     step = only(made, "one")
@@ -66,7 +65,7 @@ def test_what_is_as_it_was_read_is_committed_with_its_journal(toy: Toy) -> None:
     assert Journal.objects.filter(step=step, event="handed_back").count() == 1
 
 
-def test_of_a_row_that_is_gone_it_is_told_all_the_same(toy: Toy) -> None:
+def test_of_a_row_that_is_gone_it_is_told_all_the_same(toy):
     made = toy()
     claim()
     last = only(made, "two")
@@ -75,7 +74,7 @@ def test_of_a_row_that_is_gone_it_is_told_all_the_same(toy: Toy) -> None:
         _write(last, "DELETE FROM workers_step WHERE id = %s")
 
 
-def test_what_fails_among_the_last_writes_is_raised_and_nothing_is_committed() -> None:
+def test_what_fails_among_the_last_writes_is_raised_and_nothing_is_committed():
     def write() -> None:
         with prepared_plans.kept(), durable("test.fails"):
             with dialect.pipelined():
@@ -95,7 +94,7 @@ def test_what_fails_among_the_last_writes_is_raised_and_nothing_is_committed() -
     assert held_elsewhere() == ["d"]
 
 
-def test_what_is_raised_behind_the_last_writes_rolls_them_back() -> None:
+def test_what_is_raised_behind_the_last_writes_rolls_them_back():
     def write() -> None:
         with prepared_plans.kept(), durable("test.raises"):
             with transactions.writes(is_last=True):
@@ -108,7 +107,7 @@ def test_what_is_raised_behind_the_last_writes_rolls_them_back() -> None:
     assert held() == []
 
 
-def test_a_transaction_that_is_to_be_rolled_back_is() -> None:
+def test_a_transaction_that_is_to_be_rolled_back_is():
     with prepared_plans.kept(), durable("test.marked"):
         with transactions.writes(is_last=True):
             hold("a")
@@ -117,7 +116,7 @@ def test_a_transaction_that_is_to_be_rolled_back_is() -> None:
     assert held() == []
 
 
-def test_only_the_outermost_commits() -> None:
+def test_only_the_outermost_commits():
     with prepared_plans.kept(), durable("test.outer"):
         with durable("test.inner"):
             with dialect.pipelined():
@@ -134,7 +133,7 @@ def test_only_the_outermost_commits() -> None:
     assert held_elsewhere() == ["a", "b", "c"]
 
 
-def test_who_commits_by_hand_goes_on_to_do_so() -> None:
+def test_who_commits_by_hand_goes_on_to_do_so():
     transaction.set_autocommit(False)
     try:
         with prepared_plans.kept(), durable("test.by_hand"):
@@ -151,7 +150,7 @@ def test_who_commits_by_hand_goes_on_to_do_so() -> None:
     assert held() == []
 
 
-def test_what_is_to_follow_the_commit_follows_it_and_is_waited_for() -> None:
+def test_what_is_to_follow_the_commit_follows_it_and_is_waited_for():
     seen: list[Any] = []
 
     def look() -> None:
@@ -168,9 +167,7 @@ def test_what_is_to_follow_the_commit_follows_it_and_is_waited_for() -> None:
     assert seen == [["a", "b"], 2]
 
 
-def test_a_process_that_dies_before_it_has_committed_has_written_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_process_that_dies_before_it_has_committed_has_written_nothing(monkeypatch):
     seen: dict[str, list[str]] = {}
 
     class Witness:
@@ -188,14 +185,10 @@ def test_a_process_that_dies_before_it_has_committed_has_written_nothing(
         with transactions.writes(is_last=True):
             hold("b")
 
-    assert seen == {
-        "test.dies:before": [],
-        "test.dies:written": [],
-        "test.dies:after": ["a", "b"],
-    }
+    assert seen == {"test.dies:before": [], "test.dies:written": [], "test.dies:after": ["a", "b"]}
 
 
-def test_a_process_that_is_told_to_end_does_not_wait_for_its_commit(toy: Toy) -> None:
+def test_a_process_that_is_told_to_end_does_not_wait_for_its_commit(toy):
     made = toy()
     claim()
     step = only(made, "one")

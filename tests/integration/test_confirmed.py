@@ -14,7 +14,7 @@ QUEUE = "replies.acme.in"
 
 
 @pytest.fixture
-def connects(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ConfirmedConnection]]:
+def connects(monkeypatch) -> Iterator[Callable[[str], ConfirmedConnection]]:
     """Make connections that are closed in the end; each counts how often it was made."""
     made: list[ConfirmedConnection] = []
 
@@ -55,8 +55,8 @@ def failing(error: Exception, times: int) -> tuple[list[str], Callable[..., None
 
 @pytest.mark.parametrize(("times", "code"), [(1, None), (2, "broken")])
 def test_what_breaks_with_its_connection_goes_once_more_over_a_new_one(
-    connects: Any, monkeypatch: pytest.MonkeyPatch, times: int, code: str | None
-) -> None:
+    connects, monkeypatch, times, code
+):
     connection = connects("memory://")
     asked, fails = failing(ConnectionResetError("gone"), times)
     monkeypatch.setattr(Producer, "publish", fails)
@@ -69,7 +69,7 @@ def test_what_breaks_with_its_connection_goes_once_more_over_a_new_one(
     assert (len(asked), connection.times) == (2, 2)
 
 
-def test_a_broker_that_is_silent_is_not_asked_again(vhost: str, connects: Any) -> None:
+def test_a_broker_that_is_silent_is_not_asked_again(vhost, connects):
     connection = connects(vhost)
     with Connection(vhost) as other:
         other.channel().queue_declare(QUEUE)
@@ -84,14 +84,14 @@ def test_a_broker_that_is_silent_is_not_asked_again(vhost: str, connects: Any) -
     assert (connection._producer, connection.times) == (None, 1)
 
 
-def test_a_broker_that_is_not_reached_is_not_asked_again(connects: Any) -> None:
+def test_a_broker_that_is_not_reached_is_not_asked_again(connects):
     connection = connects("amqp://guest:guest@127.0.0.1:1//")
 
     assert refusal_of(connection) == "away"
     assert connection.times == 1
 
 
-def test_refused_message_is_reported_and_connection_stays_usable(vhost: str, connects: Any) -> None:
+def test_refused_message_is_reported_and_connection_stays_usable(vhost, connects):
     connection = connects(vhost)
     with Connection(vhost) as other:
         channel = other.channel()
@@ -107,9 +107,7 @@ def test_refused_message_is_reported_and_connection_stays_usable(vhost: str, con
     assert connection.times == 1
 
 
-def test_a_queue_that_its_broker_does_not_limit_is_limited_here(
-    connects: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_queue_that_its_broker_does_not_limit_is_limited_here(connects, monkeypatch):
     monkeypatch.setattr(confirmed, "MOST_WAITING", 2)
     connection = connects("memory://")
     connection.send("replies.acme.unread", b"{}")
@@ -121,18 +119,14 @@ def test_a_queue_that_its_broker_does_not_limit_is_limited_here(
     assert connection.times == 1
 
 
-def test_what_is_none_of_the_broker_s_is_raised_as_it_is(
-    connects: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_none_of_the_broker_s_is_raised_as_it_is(connects, monkeypatch):
     monkeypatch.setattr(Producer, "publish", failing(KeyError("ours"), 1)[1])
 
     with pytest.raises(KeyError):
         connects("memory://").send(QUEUE, b"{}")
 
 
-def test_connection_idle_for_long_is_replaced_before_publishing(
-    vhost: str, connects: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_connection_idle_for_long_is_replaced_before_publishing(vhost, connects, monkeypatch):
     connection = connects(vhost)
     for _ in range(2):
         assert refusal_of(connection, "replies.idle") == "no_queue"

@@ -14,7 +14,6 @@ from workers.definitions.agent import Call
 from workers.exceptions import Permanent
 from workers.models import Process
 from workers.runtime import db_connections
-from workers.testing import Wire
 
 
 class _Connection:
@@ -29,7 +28,7 @@ class _Connection:
 
 
 @pytest.fixture
-def two(monkeypatch: pytest.MonkeyPatch) -> tuple[_Connection, _Connection]:
+def two(monkeypatch) -> tuple[_Connection, _Connection]:
     """The kept connection, which is open, and another database's, which is not."""
     both = _Connection("default", is_open=True), _Connection("archive")
     handler = SimpleNamespace(all=lambda initialized_only: list(both))
@@ -37,7 +36,7 @@ def two(monkeypatch: pytest.MonkeyPatch) -> tuple[_Connection, _Connection]:
     return both
 
 
-def test_what_a_block_has_opened_is_closed_and_the_kept_one_stays(two: Any) -> None:
+def test_what_a_block_has_opened_is_closed_and_the_kept_one_stays(two):
     kept, opened = two
     with db_connections.closed_after():
         opened.connection = object()
@@ -45,7 +44,7 @@ def test_what_a_block_has_opened_is_closed_and_the_kept_one_stays(two: Any) -> N
     assert (kept.connection is None, opened.connection) == (False, None)
 
 
-def test_it_is_closed_after_a_call_that_raised_too(two: Any) -> None:
+def test_it_is_closed_after_a_call_that_raised_too(two):
     def call() -> None:
         two[1].connection = object()
         raise KeyError
@@ -56,7 +55,7 @@ def test_it_is_closed_after_a_call_that_raised_too(two: Any) -> None:
     assert two[1].connection is None
 
 
-def test_one_in_a_transaction_is_left_alone(two: Any) -> None:
+def test_one_in_a_transaction_is_left_alone(two):
     two[1].in_atomic_block = True
     with db_connections.closed_after():
         two[1].connection = object()
@@ -64,9 +63,7 @@ def test_one_in_a_transaction_is_left_alone(two: Any) -> None:
     assert two[1].connection is not None
 
 
-def test_one_that_cannot_be_closed_costs_the_call_nothing(
-    two: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_cannot_be_closed_costs_the_call_nothing(two, monkeypatch):
     def close() -> None:
         raise InterfaceError("already closed")
 
@@ -77,9 +74,7 @@ def test_one_that_cannot_be_closed_costs_the_call_nothing(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("fault", [None, Permanent("no", "no")])
-def test_an_agent_that_reads_the_orm_leaves_no_connection_in_its_thread(
-    fault: Exception | None, wire: Wire
-) -> None:
+def test_an_agent_that_reads_the_orm_leaves_no_connection_in_its_thread(fault, wire):
     used: list[Any] = []
 
     def read(call: Call) -> dict[str, Any]:

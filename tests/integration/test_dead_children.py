@@ -23,7 +23,6 @@ from workers.store.claims.claim_steps import Claim, Room
 from workers.store.claims.dead_workers import note
 from workers.store.expire import expire_claims
 from workers.store.settle import filed_replies
-from workers.testing import Wire
 from workers.wire import dispatch
 
 HOW = "signal 9 (SIGKILL)"
@@ -46,7 +45,7 @@ def die(now: datetime = NOW, *, is_gone: bool = True) -> list[str]:
     return [noted["claim_id"] for noted in note("@test", lambda name: is_gone, HOW, now)]
 
 
-def test_a_death_is_logged_with_its_process_and_trace() -> None:
+def test_a_death_is_logged_with_its_process_and_trace():
     (claim,) = begin()
     (noted,) = note("@test", lambda name: True, HOW, NOW)
     process = Process.objects.get(pk=claim.process_id)
@@ -54,7 +53,7 @@ def test_a_death_is_logged_with_its_process_and_trace() -> None:
     assert about.items() <= noted.items()
 
 
-def test_a_death_is_noted_at_once_and_counts_when_the_claim_expires(wire: Wire) -> None:
+def test_a_death_is_noted_at_once_and_counts_when_the_claim_expires(wire):
     claims = begin()
 
     assert die() == [str(claims[0].claim_id)]
@@ -72,7 +71,7 @@ def test_a_death_is_noted_at_once_and_counts_when_the_claim_expires(wire: Wire) 
     assert detail["fault"]["code"] == "worker_died"
 
 
-def test_the_reason_of_an_order_that_kills_its_worker_is_that(wire: Wire) -> None:
+def test_the_reason_of_an_order_that_kills_its_worker_is_that(wire):
     now = NOW
     claims = begin(now=now)
     step_id = claims[0].step_id
@@ -100,7 +99,7 @@ def test_the_reason_of_an_order_that_kills_its_worker_is_that(wire: Wire) -> Non
         (["silent"], None),
     ],
 )
-def test_only_what_is_known_is_said(history: list[str], message: str | None) -> None:
+def test_only_what_is_known_is_said(history, message):
     step = StepRow.__new__(StepRow)
     step.fault, step.failure_count = None, 0
     for what in history:
@@ -114,7 +113,7 @@ def test_only_what_is_known_is_said(history: list[str], message: str | None) -> 
     assert (told and told.message) == message
 
 
-def test_of_a_claim_that_is_answered_late_or_another_s_nothing_is_noted(wire: Wire) -> None:
+def test_of_a_claim_that_is_answered_late_or_another_s_nothing_is_noted(wire):
     (answered,) = begin(1)
     filed_replies.file(Reply(answered.step_id, answered.claim_id, 1, result={}), "agent@test", NOW)
     before = list(Step.objects.order_by("pk").values_list("fault", "state", "claim_id"))
@@ -140,7 +139,7 @@ def test_of_a_claim_that_is_answered_late_or_another_s_nothing_is_noted(wire: Wi
     ],
     ids=["alive", "gone", "nobody's"],
 )
-def test_process_whose_id_does_not_exist_is_gone(name: str, is_gone: bool) -> None:
+def test_process_whose_id_does_not_exist_is_gone(name, is_gone):
     assert dead_children.is_gone(name) == is_gone
 
 
@@ -157,9 +156,7 @@ def tell(exception: Exception, name: str = dispatch.TAKE) -> bool:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_parent_notes_the_death_of_a_child_and_logs_which_order_it_was(
-    wire: Wire, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_parent_notes_the_death_of_a_child_and_logs_which_order_it_was(wire, caplog, monkeypatch):
     # The rows say what it held.
     monkeypatch.setattr(dead_children, "mark_of", lambda name: "@test")
     monkeypatch.setattr(dead_children, "is_gone", lambda name: name == "agent@test")
@@ -177,9 +174,7 @@ def test_a_parent_notes_the_death_of_a_child_and_logs_which_order_it_was(
     assert "Ann" not in str(vars(record))
 
 
-def test_what_is_no_death_of_an_agent_s_child_is_left_alone(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_death_of_an_agent_s_child_is_left_alone(wire, monkeypatch):
     claims = begin()
 
     assert not tell(ValueError("no death"))
@@ -204,5 +199,5 @@ def test_what_is_no_death_of_an_agent_s_child_is_left_alone(
         ("anything else", "nobody knows how"),
     ],
 )
-def test_how_a_child_ended_is_read_from_what_billiard_says(message: str, how: str) -> None:
+def test_how_a_child_ended_is_read_from_what_billiard_says(message, how):
     assert dead_children.how(WorkerLostError(message)) == how

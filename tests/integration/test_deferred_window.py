@@ -22,7 +22,6 @@ from workers.store.claims import claim_steps
 from workers.store.flow import flow_settings
 from workers.store.settle import settle_replies
 from workers.supervisor import beat_schedule
-from workers.testing import Wire
 from workers.testing.agent_processes import room as anywhere
 
 
@@ -31,7 +30,7 @@ def defer(call: Call) -> Deferred:
 
 
 @pytest.fixture
-def deferring(wire: Wire) -> list[Process]:
+def deferring(wire) -> list[Process]:
     """Return five processes whose first step is answered later, at most two at a time."""
     Flow.objects.filter(pk="toy.alpha").update(deferred_window=2)
     toy.script["toy.alpha"] = defer
@@ -42,7 +41,7 @@ def waiting() -> int:
     return Step.objects.filter(agent="toy.alpha", state="processing").count()
 
 
-def test_no_more_answers_are_outstanding_than_may_be(wire: Wire, deferring: list[Process]) -> None:
+def test_no_more_answers_are_outstanding_than_may_be(wire, deferring):
     wire.run_until_idle()
 
     assert waiting() == 2
@@ -50,14 +49,14 @@ def test_no_more_answers_are_outstanding_than_may_be(wire: Wire, deferring: list
     assert len(toy.calls["toy.alpha"]) == 2
 
 
-def test_calls_in_flight_count_each_may_defer(wire: Wire, deferring: list[Process]) -> None:
+def test_calls_in_flight_count_each_may_defer(wire, deferring):
     agents = {"toy.alpha"}
 
     assert len(claim_steps.claim_due(agents, anywhere())) == 2
     assert claim_steps.claim_due(agents, anywhere()) == []
 
 
-def test_an_answer_makes_room_at_once(wire: Wire, deferring: list[Process]) -> None:
+def test_an_answer_makes_room_at_once(wire, deferring):
     wire.run_until_idle()
     del toy.calls["toy.alpha"][:]
     answered = Step.objects.filter(agent="toy.alpha", state="processing")[0]
@@ -71,7 +70,7 @@ def test_an_answer_makes_room_at_once(wire: Wire, deferring: list[Process]) -> N
     assert len(toy.calls["toy.alpha"]) == 1
 
 
-def test_a_settlement_counts_what_it_defers(wire: Wire) -> None:
+def test_a_settlement_counts_what_it_defers(wire):
     """What its replies defer leaves no place for a step that its other replies make ready."""
     Flow.objects.filter(pk="toy.alpha").update(deferred_window=1)
     deferring = submit("toy_line", subject="Toy 1", input={}, now=NOW)
@@ -90,14 +89,14 @@ def test_a_settlement_counts_what_it_defers(wire: Wire) -> None:
     )
 
 
-def test_without_a_bound_any_number_is_outstanding(wire: Wire, deferring: list[Process]) -> None:
+def test_without_a_bound_any_number_is_outstanding(wire, deferring):
     Flow.objects.filter(pk="toy.alpha").update(deferred_window=None)
     wire.run_until_idle()
 
     assert waiting() == 5
 
 
-def test_the_wait_says_how_many_are_outstanding(wire: Wire, deferring: list[Process]) -> None:
+def test_the_wait_says_how_many_are_outstanding(wire, deferring):
     wire.run_until_idle()
     step = Step.objects.filter(agent="toy.alpha", state="pending").select_related("process")[0]
     situation = wait_facts.read([step.process])
@@ -107,7 +106,7 @@ def test_the_wait_says_how_many_are_outstanding(wire: Wire, deferring: list[Proc
     assert "waits: 2 answers of toy.alpha are outstanding, at most 2" in said
 
 
-def test_a_row_is_made_with_what_its_agent_declares(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_is_made_with_what_its_agent_declares(monkeypatch):
     Flow.objects.filter(pk="toy.alpha").delete()
     monkeypatch.setattr(type(registry.agent("toy.alpha")), "deferred_window", 7)
 
@@ -118,14 +117,14 @@ def test_a_row_is_made_with_what_its_agent_declares(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("value", [0, -1, 100_001, 1.5, True, "5"])
-def test_a_bound_that_cannot_be_is_refused(value: object) -> None:
+def test_a_bound_that_cannot_be_is_refused(value):
     before = list(Flow.objects.order_by("pk").values())
     with pytest.raises(StateError, match="A window of deferred calls must be"):
         flow_settings.set_flow("toy.alpha", {"deferred_window": value}, actor="ann", reason="x")
     assert list(Flow.objects.order_by("pk").values()) == before
 
 
-def test_a_declared_bound_that_cannot_be_is_refused() -> None:
+def test_a_declared_bound_that_cannot_be_is_refused():
     class Wrong(Agent):
         name = "toy.wrong"
         deferred_window = 0
@@ -137,7 +136,7 @@ def test_a_declared_bound_that_cannot_be_is_refused() -> None:
         registry.register_agent(Wrong)
 
 
-def test_the_terminal_sets_shows_and_lifts_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_sets_shows_and_lifts_it(capsys):
     call_command("sas", "flow", "set", "toy.alpha", "--deferred", "5", "--reason", "their queue")
     assert "toy.alpha deferred_window: None -> 5" in capsys.readouterr().out
     call_command("sas", "flow", "show")

@@ -37,14 +37,14 @@ def finish(process: Process) -> None:
     Process.objects.filter(pk=process.pk).update(state="processed", finished_at=process.created_at)
 
 
-def test_code_that_has_everything_is_accepted(toy: Toy) -> None:
+def test_code_that_has_everything_is_accepted(toy):
     for workflow in ("toy_line", "toy_fallback_undo", "toy_undoable"):
         toy(workflow)
 
     assert found() == []
 
 
-def test_a_workflow_version_that_is_gone_is_named_once_with_its_orders(toy: Toy) -> None:
+def test_a_workflow_version_that_is_gone_is_named_once_with_its_orders(toy):
     for _ in range(3):
         Process.objects.filter(pk=toy().pk).update(version=9)
 
@@ -57,7 +57,7 @@ def test_a_workflow_version_that_is_gone_is_named_once_with_its_orders(toy: Toy)
 
 
 @pytest.mark.parametrize("state", ["pending", "processing", "compensating", "error"])
-def test_every_order_that_is_not_over_counts(toy: Toy, state: str) -> None:
+def test_every_order_that_is_not_over_counts(toy, state):
     process = toy()
     Process.objects.filter(pk=process.pk).update(version=9, state=state, outcome="cancelled")
 
@@ -77,23 +77,18 @@ def test_every_order_that_is_not_over_counts(toy: Toy, state: str) -> None:
     ],
     ids=["its own", "a fall-back", "a fall-back's undo", "its undo"],
 )
-def test_an_agent_that_is_gone_is_named_once_with_its_orders(
-    toy: Toy, values: dict[str, Any]
-) -> None:
+def test_an_agent_that_is_gone_is_named_once_with_its_orders(toy, values):
     step_of(toy(), **values)
     step_of(toy(), **values)
     # Two steps of one order are one order.
     Step.objects.filter(name="two").update(agent="toy.gone")
 
     assert found() == [
-        (
-            "workers.E009",
-            "2 orders in flight need agent 'toy.gone', which this code does not have.",
-        )
+        ("workers.E009", "2 orders in flight need agent 'toy.gone', which this code does not have.")
     ]
 
 
-def test_a_step_that_is_done_needs_its_undo_and_nothing_else(toy: Toy) -> None:
+def test_a_step_that_is_done_needs_its_undo_and_nothing_else(toy):
     process = toy()
     done = {"state": "processed", "result": {}, "finished_at": process.created_at}
     step_of(process, **done, agent="toy.gone", not_before=None)
@@ -104,14 +99,14 @@ def test_a_step_that_is_done_needs_its_undo_and_nothing_else(toy: Toy) -> None:
     assert [msg.split("'")[1] for _, msg in found()] == ["toy.lost"]
 
 
-def test_a_step_in_error_can_be_resubmitted_and_needs_its_agent(toy: Toy) -> None:
+def test_a_step_in_error_can_be_resubmitted_and_needs_its_agent(toy):
     process = toy()
     step_of(process, state="error", agent="toy.gone", finished_at=process.created_at)
 
     assert [check_id for check_id, _ in found()] == ["workers.E009"]
 
 
-def test_a_step_that_was_taken_out_of_its_version_is_named(toy: Toy) -> None:
+def test_a_step_that_was_taken_out_of_its_version_is_named(toy):
     step_of(toy(), name="zero")
 
     assert found() == [
@@ -123,7 +118,7 @@ def test_a_step_that_was_taken_out_of_its_version_is_named(toy: Toy) -> None:
     ]
 
 
-def test_an_undo_step_belongs_to_the_step_it_undoes(toy: Toy) -> None:
+def test_an_undo_step_belongs_to_the_step_it_undoes(toy):
     process = toy()
     forward = Step.objects.get(process=process, name="one")
     Step.objects.filter(process=process, name="two").update(undoes=forward, name="undo_one")
@@ -131,9 +126,7 @@ def test_an_undo_step_belongs_to_the_step_it_undoes(toy: Toy) -> None:
     assert found() == []
 
 
-def test_the_check_command_fails_and_says_what_to_do(
-    toy: Toy, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_check_command_fails_and_says_what_to_do(toy, capsys):
     step_of(toy(), agent="toy.gone")
 
     for options in ({}, {"deploy": True}):
@@ -146,7 +139,7 @@ def test_the_check_command_fails_and_says_what_to_do(
         )
 
 
-def test_no_other_command_and_no_worker_is_kept_from_running(toy: Toy) -> None:
+def test_no_other_command_and_no_worker_is_kept_from_running(toy):
     step_of(toy(), agent="toy.gone")
     Process.objects.update(version=9)
 
@@ -154,7 +147,7 @@ def test_no_other_command_and_no_worker_is_kept_from_running(toy: Toy) -> None:
     call_command("migrate", verbosity=0, skip_checks=False)
 
 
-def test_it_is_silent_while_the_database_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_silent_while_the_database_is_away(monkeypatch):
     def away() -> None:
         raise OperationalError("connection refused")
 
@@ -163,7 +156,7 @@ def test_it_is_silent_while_the_database_is_away(monkeypatch: pytest.MonkeyPatch
     call_command("check")
 
 
-def test_it_is_silent_before_the_tables_exist_and_leaves_the_connection_usable() -> None:
+def test_it_is_silent_before_the_tables_exist_and_leaves_the_connection_usable():
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE workers_step RENAME TO workers_step_elsewhere")
 
@@ -173,7 +166,7 @@ def test_it_is_silent_before_the_tables_exist_and_leaves_the_connection_usable()
         cursor.execute("ALTER TABLE workers_step_elsewhere RENAME TO workers_step")
 
 
-def test_a_thousand_orders_in_flight_cost_one_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thousand_orders_in_flight_cost_one_statement(monkeypatch):
     for number in range(20):
         submit("toy_undoable", subject=f"Toy {number}", input={})
     assert in_flight.PORTION == 1000
@@ -184,7 +177,7 @@ def test_a_thousand_orders_in_flight_cost_one_statement(monkeypatch: pytest.Monk
         assert ["DISTINCT" in query["sql"] for query in queries].count(True) == statements
 
 
-def test_orders_of_all_portions_are_counted(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_orders_of_all_portions_are_counted(toy, monkeypatch):
     made = [toy().pk for _ in range(7)]
     Process.objects.filter(pk__in=made).update(version=9)
     Process.objects.filter(pk__in=made[:2]).update(state="error")
@@ -197,9 +190,7 @@ def test_orders_of_all_portions_are_counted(toy: Toy, monkeypatch: pytest.Monkey
 
 @pytest.mark.postgresql
 @pytest.mark.parametrize("open_one_in", [1, 20, 3000])
-def test_it_reads_no_step_of_an_order_that_is_over(
-    open_one_in: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_reads_no_step_of_an_order_that_is_over(open_one_in, monkeypatch):
     """Whatever share of the orders is open."""
     # As small a part of these few rows as a thousand is of a shop's.
     monkeypatch.setattr(in_flight, "PORTION", 10)
@@ -235,7 +226,7 @@ def test_it_reads_no_step_of_an_order_that_is_over(
         assert "workers_step" not in plan or "workers_process" not in plan, plan
 
 
-def test_a_database_of_a_development_version_is_refused_in_a_sentence() -> None:
+def test_a_database_of_a_development_version_is_refused_in_a_sentence():
     """Its tables have our names, and `migrate` would fail in the middle."""
     recorder = MigrationRecorder(connection)
     # Newer code, as after a rollback, is no other history.
@@ -253,7 +244,7 @@ def test_a_database_of_a_development_version_is_refused_in_a_sentence() -> None:
         call_command("migrate", verbosity=0, skip_checks=False)
 
 
-def test_a_deployment_before_its_migrations_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deployment_before_its_migrations_is_refused(monkeypatch):
     monkeypatch.setattr(tables, "unapplied", lambda: ["workers.0002_more"])
 
     with pytest.raises(SystemCheckError) as failure:
@@ -265,7 +256,7 @@ def test_a_deployment_before_its_migrations_is_refused(monkeypatch: pytest.Monke
     assert "workers.E020" not in [one.id for one in run_checks(include_deployment_checks=True)]
 
 
-def test_a_monitor_that_is_never_called_is_named_by_check_alone() -> None:
+def test_a_monitor_that_is_never_called_is_named_by_check_alone():
     with override_settings(SAS_PING_URL="http://monitor.example/ping"):
         with pytest.raises(SystemCheckError) as failure:
             call_command("check")
@@ -273,7 +264,7 @@ def test_a_monitor_that_is_never_called_is_named_by_check_alone() -> None:
         assert "workers.E025" not in [one.id for one in run_checks(databases=["default"])]
 
 
-def test_a_desk_without_what_is_looked_at_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_desk_without_what_is_looked_at_is_refused(monkeypatch):
     assert check_installed(None) == []
     monkeypatch.setattr(apps, "is_installed", lambda name: name != "workers.ops")
 

@@ -43,7 +43,7 @@ GOOD = {
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def server(monkeypatch) -> Callable[..., None]:
     """Let the database be a PostgreSQL with these settings, whatever it is."""
 
     def be(**settings: Any) -> None:
@@ -93,24 +93,19 @@ class TestPostgres:
             ),
         ],
     )
-    def test_each_setting_that_matters(
-        self,
-        server: Callable[..., None],
-        settings: dict[str, Any],
-        bad: list[tuple[str, str]],
-    ) -> None:
+    def test_each_setting_that_matters(self, server, settings, bad):
         settings = {"used": 10, **settings}
         server(**settings)
         assert self.look() == bad
 
-    def test_an_old_server(self, server: Callable[..., None]) -> None:
+    def test_an_old_server(self, server):
         server(server_version_num="130010", server_version="13.10")
         assert said([database._version()]) == [("error", "PostgreSQL is 13.10")]
         server()
         assert said([database._version()]) == [("ok", "PostgreSQL 15.18 answers")]
 
     @pytest.mark.postgresql
-    def test_the_server_of_the_tests(self) -> None:
+    def test_the_server_of_the_tests(self):
         # Which the database of the tests, unlike its server, does without.
         dialect.fetch("SELECT set_config('synchronous_commit', 'on', true)")
         assert self.look() == []
@@ -131,14 +126,7 @@ class TestPooler:
             (9, ["_pg3_0"], 200, ("warning", POOLED + " and does not support prepared statements")),
         ],
     )
-    def test_a_pooler(
-        self,
-        monkeypatch: pytest.MonkeyPatch,
-        told: int,
-        names: list[str],
-        kept: int,
-        found: tuple[str, str],
-    ) -> None:
+    def test_a_pooler(self, monkeypatch, told, names, kept, found):
         answers = {"SELECT pg_backend_pid()": [(7,)]}
         monkeypatch.setattr(
             dialect, "fetch", lambda text: answers.get(text, [(name,) for name in names])
@@ -149,24 +137,24 @@ class TestPooler:
             assert said(database.keeps_plans_that_stay()) == [found]
 
     @pytest.mark.postgresql
-    def test_the_server_of_the_tests_has_none(self) -> None:
+    def test_the_server_of_the_tests_has_none(self):
         assert said(database.keeps_plans_that_stay()) == [
             ("ok", "connections lead to the server itself")
         ]
 
 
 class TestDatabase:
-    def test_it_answers(self) -> None:
+    def test_it_answers(self):
         (found,) = database.answers()
         assert str(found.level) == "ok"
 
     @pytest.mark.parametrize(("seconds", "level"), [(0, "ok"), (60, "warning"), (-60, "warning")])
-    def test_clocks(self, monkeypatch: pytest.MonkeyPatch, seconds: float, level: str) -> None:
+    def test_clocks(self, monkeypatch, seconds, level):
         theirs = dialect.read_clock() + timedelta(seconds=seconds)
         monkeypatch.setattr(dialect, "read_clock", lambda now=None: theirs)
         assert levels(database.clocks_agree()) == [level]
 
-    def test_migrations(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_migrations(self, monkeypatch):
         assert said(database.migrations_are_applied()) == [("ok", "every migration is applied")]
         from django.db.migrations.loader import MigrationLoader
         from django.db.migrations.recorder import MigrationRecorder
@@ -180,7 +168,7 @@ class TestDatabase:
         assert f"workers.{newest}" in found[0].what
 
     @pytest.mark.sqlite
-    def test_sqlite(self) -> None:
+    def test_sqlite(self):
         with override_settings(DEBUG=True):
             assert said(database.sqlite_is_set_up()) == []
             dialect.fetch("PRAGMA busy_timeout=1000")
@@ -191,9 +179,7 @@ class TestDatabase:
         with override_settings(DEBUG=False):
             assert levels(database.sqlite_is_set_up()) == ["warning"]
 
-    def test_what_is_another_database_s_is_no_probe_here(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_what_is_another_database_s_is_no_probe_here(self, monkeypatch):
         ours = {"sqlite_is_set_up": "sqlite", "has_room_for_connections": "postgresql"}
         names = {one.name for one in probes()}
         assert {name: name in names for name in ours} == {
@@ -203,7 +189,7 @@ class TestDatabase:
 
 @pytest.mark.postgresql
 class TestAfterADump:
-    def test_sequences_behind_their_tables(self) -> None:
+    def test_sequences_behind_their_tables(self):
         submit("toy_line", subject="Toy", input={})
         assert said(tables.sequences_are_ahead()) == []
         numbers.skip_to(5000)
@@ -214,7 +200,7 @@ class TestAfterADump:
             ("error", "sequences behind their tables: workers_process.id")
         ]
 
-    def test_another_collation_than_the_indexes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_another_collation_than_the_indexes(self, monkeypatch):
         assert said(tables.collation_is_that_of_the_indexes()) == []
 
         for rows, found in (
@@ -222,15 +208,13 @@ class TestAfterADump:
             ([("2.36", "2.36")], []),
             (
                 [("2.31", "2.36")],
-                [
-                    "the database's collation has version 2.36, its indexes were built with 2.31",
-                ],
+                ["the database's collation has version 2.36, its indexes were built with 2.31"],
             ),
         ):
             answers = iter([[("150018",)], rows])
             monkeypatch.setattr(dialect, "fetch", lambda *_, answers=answers: next(answers))
             assert [what for _, what in said(tables.collation_is_that_of_the_indexes())] == found
 
-    def test_an_older_server_keeps_no_version(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_older_server_keeps_no_version(self, monkeypatch):
         monkeypatch.setattr(dialect, "fetch", lambda *_: [("140011",)])
         assert said(tables.collation_is_that_of_the_indexes()) == []

@@ -33,7 +33,7 @@ def ago(**duration: float) -> Any:
     return timezone.now() - timedelta(**duration)
 
 
-def test_every_finding_that_is_bad_says_why_and_what_to_do() -> None:
+def test_every_finding_that_is_bad_says_why_and_what_to_do():
     # The bad states of this module, all at once.
     Lease.objects.all().delete()
     PeriodicTask.objects.all().delete()
@@ -49,14 +49,14 @@ def test_every_finding_that_is_bad_says_why_and_what_to_do() -> None:
 
 
 class TestDuties:
-    def test_doctor_finds_duties_scheduled_after_ensure(self) -> None:
+    def test_doctor_finds_duties_scheduled_after_ensure(self):
         beat_schedule.ensure()
         assert levels(duties.are_scheduled()) == ["ok"]
 
     @pytest.mark.parametrize(
         "name", [beat_schedule.SWEEP_NAME, beat_schedule.POLL_NAME, beat_schedule.PRUNE_NAME]
     )
-    def test_one_that_is_off_or_gone_is_named(self, name: str) -> None:
+    def test_one_that_is_off_or_gone_is_named(self, name):
         beat_schedule.ensure()
         PeriodicTask.objects.filter(name=name).update(enabled=False)
         assert said(duties.are_scheduled()) == [
@@ -65,7 +65,7 @@ class TestDuties:
         PeriodicTask.objects.filter(name=name).delete()
         assert said(duties.are_scheduled()) == [("warning", f"there is no periodic task {name!r}")]
 
-    def test_a_sweep_that_is_late_and_a_poll_that_never_was(self) -> None:
+    def test_a_sweep_that_is_late_and_a_poll_that_never_was(self):
         now = timezone.now()
         Lease.objects.create(name=leases.SWEEP, performed_at=now - timedelta(seconds=60))
         (sweep, poll) = duties.sweep_and_poll_are_performed()
@@ -73,7 +73,7 @@ class TestDuties:
         assert sweep.what.startswith("the last sweep is 6")
         assert poll.what == "the last poll was never performed"
 
-    def test_duties_in_time(self) -> None:
+    def test_duties_in_time(self):
         for name in (leases.SWEEP, leases.POLL):
             Lease.objects.create(name=name, performed_at=timezone.now())
         assert levels(duties.sweep_and_poll_are_performed()) == ["ok", "ok"]
@@ -81,14 +81,14 @@ class TestDuties:
     @pytest.mark.parametrize(
         ("hours", "level"), [(None, ["info"]), (23, []), (25, ["warning"])], ids=str
     )
-    def test_pruning(self, hours: float | None, level: list[str]) -> None:
+    def test_pruning(self, hours, level):
         if hours is not None:
             Lease.objects.create(name=prune_journals.JOURNALS, performed_at=ago(hours=hours))
         assert levels(duties.pruning_is_performed()) == level
 
 
 class TestAgents:
-    def test_nothing_stands_in_the_way(self) -> None:
+    def test_nothing_stands_in_the_way(self):
         assert levels(agents.may_be_claimed()) == ["ok"]
         assert said(agents.have_flow_rows()) == []
 
@@ -101,13 +101,13 @@ class TestAgents:
             ({"breaker": True}, "the breaker of toy.alpha opened 10 min ago"),
         ],
     )
-    def test_what_is_not_claimed(self, columns: dict[str, Any], what: str) -> None:
+    def test_what_is_not_claimed(self, columns, what):
         if columns.pop("breaker", False):
             columns = {"opened_at": ago(minutes=10), "open_until": timezone.now()}
         Flow.objects.filter(agent="toy.alpha").update(**columns)
         assert said(agents.may_be_claimed()) == [("warning", what)]
 
-    def test_a_hold(self) -> None:
+    def test_a_hold(self):
         holds.hold(
             "agent", "toy.alpha", actor="operator:olga", reason="they asked, ann@example.org"
         )
@@ -118,18 +118,18 @@ class TestAgents:
         holds.lift("agent", "toy.alpha", actor="operator:olga", reason="over")
         assert levels(agents.may_be_claimed()) == ["ok"]
 
-    def test_an_agent_without_a_row(self) -> None:
+    def test_an_agent_without_a_row(self):
         Flow.objects.filter(agent="toy.alpha").delete()
         assert said(agents.have_flow_rows()) == [("error", "agents without a flow row: toy.alpha")]
 
-    def test_an_unsafe_call_that_outlasts_a_shutdown(self) -> None:
+    def test_an_unsafe_call_that_outlasts_a_shutdown(self):
         with override_settings(SAS_SHUTDOWN_SECONDS=600):
             assert said(agents.end_before_a_stopped_worker()) == []
         assert levels(agents.end_before_a_stopped_worker()) == ["info"]
 
 
 class TestBacklog:
-    def test_pending_for_long(self) -> None:
+    def test_pending_for_long(self):
         StepFactory(pending=True, agent="toy.alpha", not_before=ago(seconds=301))
         StepFactory(pending=True, agent="toy.beta", not_before=ago(seconds=200))
         StepFactory(pending=True, agent="toy.gamma", not_before=ago(seconds=-999))
@@ -140,7 +140,7 @@ class TestBacklog:
     @pytest.mark.parametrize(
         "process", [{"paused_at": ago(seconds=999)}, {"state": "error"}, {"state": "compensating"}]
     )
-    def test_of_what_stands_still_by_itself_no_backlog_is_made(self, process: Any) -> None:
+    def test_of_what_stands_still_by_itself_no_backlog_is_made(self, process):
         given = {"outcome": "compensated"} if process.get("state") == "compensating" else {}
         standing = ProcessFactory(**process, **given)
         StepFactory(process=standing, pending=True, agent="toy.alpha", not_before=ago(seconds=999))
@@ -148,7 +148,7 @@ class TestBacklog:
         assert said(backlog.pending_steps_are_claimed()) == [("ok", "2 steps wait to be claimed")]
 
     @pytest.mark.parametrize(("seconds", "level"), [(20, []), (40, ["error"])])
-    def test_started_and_forgotten(self, seconds: float, level: list[str]) -> None:
+    def test_started_and_forgotten(self, seconds, level):
         step = StepFactory(started=True)
         Step.objects.filter(pk=step.pk).update(
             started_at=ago(seconds=99), complete_by=ago(seconds=seconds)
@@ -158,7 +158,7 @@ class TestBacklog:
         assert levels(backlog.started_steps_end()) == []
         assert levels(backlog.filed_replies_are_settled()) == level
 
-    def test_processes(self) -> None:
+    def test_processes(self):
         assert said(backlog.processes_by_state()) == [("ok", "processes under way: none")]
         ProcessFactory(state="error")
         ProcessFactory(state="processed")
@@ -169,7 +169,7 @@ class TestBacklog:
             ("info", "1 process is paused"),
         ]
 
-    def test_submitters(self) -> None:
+    def test_submitters(self):
         told = "every submitter has been notified, or will be within a minute"
         assert said(backlog.are_told()) == [("ok", told)]
         common = {"process": ProcessFactory(), "kind": "queue", "last": 2, "cursor": 1}
@@ -183,7 +183,7 @@ class TestBacklog:
         ]
 
 
-def test_alerts_that_are_open() -> None:
+def test_alerts_that_are_open():
     assert levels(alerts.are_acknowledged()) == ["ok"]
     now = timezone.now()
     for cause, done in (("a", None), ("b", None), ("c", now)):
@@ -196,20 +196,20 @@ def test_alerts_that_are_open() -> None:
 
 
 class TestSettings:
-    def test_a_check_that_finds_something(self) -> None:
+    def test_a_check_that_finds_something(self):
         with override_settings(SAS_WINDOW="many", DEBUG=True):
             found = list(of_settings.system_checks())
         assert [str(one.level) for one in found] == ["error", "info"]
         assert found[0].what.startswith("workers.E001: SAS_WINDOW must be a number")
 
-    def test_outside_debug_those_for_a_deployment_are_asked(self) -> None:
+    def test_outside_debug_those_for_a_deployment_are_asked(self):
         with override_settings(DEBUG=False, SECURE_HSTS_SECONDS=0):
             found = [one.what for one in of_settings.deployment_checks()]
             always = [one.what for one in of_settings.system_checks()]
         assert any(what.startswith("security.W004") for what in found)
         assert not any(what.startswith("security.") for what in always)
 
-    def test_code_that_orders_need(self) -> None:
+    def test_code_that_orders_need(self):
         process = submit("toy_line", subject="Toy 1", input={})
         assert said(of_settings.code_has_what_orders_need()) == []
         Process.objects.filter(pk=process.pk).update(version=9)
@@ -217,18 +217,18 @@ class TestSettings:
 
 
 class TestTables:
-    def test_sizes_are_told(self) -> None:
+    def test_sizes_are_told(self):
         assert levels(tables.sizes())[0] == "info"
 
     @pytest.mark.parametrize(
         ("rows", "days", "level"),
         [(10_000_001, 36_500, ["warning"]), (10_000_001, 365, []), (10_000_000, 36_500, [])],
     )
-    def test_a_journal_kept_for_good(self, rows: int, days: int, level: list[str]) -> None:
+    def test_a_journal_kept_for_good(self, rows, days, level):
         with override_settings(SAS_KEEP_JOURNAL_DAYS=days):
             assert levels(tables._journal(rows)) == level
 
-    def test_what_holds_pruning_back(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_holds_pruning_back(self, monkeypatch):
         assert said(tables.nothing_holds_pruning_back()) == []
         monkeypatch.setattr(tables, "MANY_HELD_BACK", 1)
         process = ProcessFactory(state="processed", finished_at=ago(days=40))
@@ -241,18 +241,14 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("free", "level"), [(50 * 1024**2, "error"), (500 * 1024**2, "warning"), (2**31, "ok")]
     )
-    def test_room(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free: int, level: str
-    ) -> None:
+    def test_room(self, monkeypatch, tmp_path, free, level):
         monkeypatch.setattr(
             files.shutil, "disk_usage", lambda folder: type("Usage", (), {"free": free})
         )
         with override_settings(RUN_DIR=tmp_path):
             assert levels(files.disks_have_room()) == [level]
 
-    def test_every_disk_that_is_written_to_is_told_of_once(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
+    def test_every_disk_that_is_written_to_is_told_of_once(self, monkeypatch, tmp_path):
         run, database, messages = (tmp_path / name for name in ("run", "db", "messages"))
         for one in (run, database, messages):
             one.mkdir()
@@ -271,13 +267,11 @@ class TestFiles:
             monkeypatch.setattr(files, "_one_per_disk", dict.fromkeys)
             assert levels(files.disks_have_room()) == ["ok", "error", "warning"]
 
-    def test_a_run_folder_that_is_not_there(self, tmp_path: Path) -> None:
+    def test_a_run_folder_that_is_not_there(self, tmp_path):
         with override_settings(RUN_DIR=tmp_path / "gone"):
             assert "error" in levels(files.disks_have_room())
 
-    def test_the_kind_of_a_disk_is_that_of_the_nearest_mount(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
+    def test_the_kind_of_a_disk_is_that_of_the_nearest_mount(self, monkeypatch, tmp_path):
         mounts = tmp_path / "mounts"
         mounts.write_text(f"a / ext4 rw\nb {tmp_path} nfs4 rw\nc /elsewhere xfs rw\n")
         monkeypatch.setattr(files, "MOUNTS", mounts)
@@ -288,8 +282,6 @@ class TestFiles:
 
     @pytest.mark.sqlite
     @pytest.mark.parametrize(("kind", "level"), [("nfs4", ["error"]), ("ext4", [])])
-    def test_sqlite_on_a_network_disk(
-        self, monkeypatch: pytest.MonkeyPatch, kind: str, level: list[str]
-    ) -> None:
+    def test_sqlite_on_a_network_disk(self, monkeypatch, kind, level):
         monkeypatch.setattr(files, "file_system", lambda path: kind)
         assert levels(files.sqlite_is_on_a_local_disk()) == level

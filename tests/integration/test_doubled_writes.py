@@ -11,7 +11,7 @@ import pytest
 from django.db import IntegrityError
 
 from tests.integration.conftest import NOW, claim, only
-from tests.integration.test_store_settling import Toy, a_result, started
+from tests.integration.test_store_settling import a_result, started
 from workers.models import Journal, Process
 from workers.protocol.messages import Reply
 from workers.rules import apply_reply
@@ -59,7 +59,7 @@ def end(claim_id: UUID) -> Decision:
     return decide
 
 
-def test_a_number_is_given_out_once(toy: Toy) -> None:
+def test_a_number_is_given_out_once(toy):
     process = toy()
 
     with pytest.raises(LostRow):
@@ -68,14 +68,14 @@ def test_a_number_is_given_out_once(toy: Toy) -> None:
     assert Journal.objects.filter(process=process, event="reminded").count() == 0
 
 
-def test_a_step_is_claimed_once(toy: Toy) -> None:
+def test_a_step_is_claimed_once(toy):
     process = toy()
 
     with pytest.raises(LostRow):
         read_twice(process, take, take)
 
 
-def test_an_attempt_is_given_out_once_though_its_step_waits_as_before(toy: Toy) -> None:
+def test_an_attempt_is_given_out_once_though_its_step_waits_as_before(toy):
     process = toy()
     # Processing already, so that its own row refuses nothing.
     claim()
@@ -88,7 +88,7 @@ def test_an_attempt_is_given_out_once_though_its_step_waits_as_before(toy: Toy) 
         read_twice(process, take_and_give_back, take)
 
 
-def test_a_claim_ends_once(toy: Toy) -> None:
+def test_a_claim_ends_once(toy):
     process = toy()
     held = started()
 
@@ -100,7 +100,7 @@ def test_a_claim_ends_once(toy: Toy) -> None:
     assert Journal.objects.filter(step=only(process, "one"), event="processed").count() == 1
 
 
-def test_what_moves_nothing_is_in_the_journal_once_per_attempt(toy: Toy) -> None:
+def test_what_moves_nothing_is_in_the_journal_once_per_attempt(toy):
     process = toy()
     step = only(process, "one")
     entry = Entry(process.pk, "reply_filed", "agent", step_id=step.pk, attempt=1)

@@ -74,9 +74,7 @@ def expired_claim(clock: Clock, wire: Wire) -> Step:
 
 
 @pytest.mark.parametrize("broken", SWEEP_CALLS)
-def test_recovery_and_every_other_duty_go_on(
-    broken: str, clock: Clock, wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recovery_and_every_other_duty_go_on(broken, clock, wire, monkeypatch):
     step = expired_claim(clock, wire)
     module, name = SWEEP_CALLS[broken]
     monkeypatch.setattr(module, name, denied)
@@ -96,9 +94,7 @@ def test_recovery_and_every_other_duty_go_on(
 
 
 @pytest.mark.parametrize("raised", [ProgrammingError, OperationalError])
-def test_recovery_goes_on_though_every_registered_duty_raises(
-    raised: type[Exception], clock: Clock, wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recovery_goes_on_though_every_registered_duty_raises(raised, clock, wire, monkeypatch):
     def fail(_lease: leases.HeldLease) -> None:
         raise raised
 
@@ -121,15 +117,13 @@ def test_recovery_goes_on_though_every_registered_duty_raises(
     assert [failure.name for failure in leases.failing(least=1)] == sorted(broken)
 
 
-def test_the_duties_are_those_that_are_tried_here_in_this_order() -> None:
+def test_the_duties_are_those_that_are_tried_here_in_this_order():
     assert list(duties.registered(When.SWEEP)) == list(SWEEP_CALLS)
     polled = duties.registered(When.POLL) | look._own_duties(None)
     assert list(polled) == list(POLL_CALLS)
 
 
-def test_what_recovery_raises_is_raised_when_operators_can_be_told(
-    clock: Clock, wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_recovery_raises_is_raised_when_operators_can_be_told(clock, wire, monkeypatch):
     monkeypatch.setattr(expire_claims, "look", denied)
     with pytest.raises(ProgrammingError):
         supervisor.sweep()
@@ -139,9 +133,7 @@ def test_what_recovery_raises_is_raised_when_operators_can_be_told(
     ]
 
 
-def test_recovered_duty_resets_failures_and_keeps_last_error(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recovered_duty_resets_failures_and_keeps_last_error(clock, monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr(incidents, "collect", denied)
         supervisor.sweep()
@@ -152,15 +144,13 @@ def test_recovered_duty_resets_failures_and_keeps_last_error(
     assert leases.failing(least=1) == []
 
 
-def test_an_interruption_is_no_failure() -> None:
+def test_an_interruption_is_no_failure():
     with pytest.raises(SystemExit), leases.held("toy", "me", 10):
         raise SystemExit
     assert Lease.objects.get(name="toy").failures == 0
 
 
-def test_the_watchdog_tells_of_a_duty_that_raises_again_and_again(
-    clock: Clock, wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_watchdog_tells_of_a_duty_that_raises_again_and_again(clock, wire, monkeypatch):
     scheduler.advance()
     monkeypatch.setattr(incidents, "collect", denied)
     for _ in range(leases.FAILURES_BEFORE_ALERT - 1):
@@ -174,9 +164,7 @@ def test_the_watchdog_tells_of_a_duty_that_raises_again_and_again(
     assert text_of(alert) == f"The incident_collection raises: ProgrammingError: {DENIED}."
 
 
-def test_a_late_sweep_that_raises_says_so_and_does_not_blame_beat(
-    clock: Clock, wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_late_sweep_that_raises_says_so_and_does_not_blame_beat(clock, wire, monkeypatch):
     supervisor.sweep()
     monkeypatch.setattr(expire_claims, "look", denied)
     clock.advance(seconds=60)
@@ -193,7 +181,7 @@ def test_a_late_sweep_that_raises_says_so_and_does_not_blame_beat(
     assert (raising.level, DENIED in raising.what) == (Level.WARNING, True)
 
 
-def test_figures_that_raise_hold_up_no_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_that_raise_hold_up_no_doctor(monkeypatch):
     asked: list[None] = []
     monkeypatch.setattr(examinations, "is_due", lambda: True)
     monkeypatch.setattr(wake_ups.EXAMINE, "send", lambda: asked.append(None))
@@ -203,9 +191,7 @@ def test_figures_that_raise_hold_up_no_doctor(monkeypatch: pytest.MonkeyPatch) -
     assert asked == [None]
 
 
-def test_round_of_the_doctor_that_raises_is_a_failure_of_its_duty(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_round_of_the_doctor_that_raises_is_a_failure_of_its_duty(monkeypatch):
     monkeypatch.setattr(rounds, "look_over", denied)
     with pytest.raises(ProgrammingError):
         examinations.run()
@@ -225,7 +211,7 @@ def test_round_of_the_doctor_that_raises_is_a_failure_of_its_duty(
         "no finding at all",
     ],
 )
-def test_one_bad_finding_loses_no_round(finding: Finding) -> None:
+def test_one_bad_finding_loses_no_round(finding):
     wanted = [
         Probe("toys", "odd", lambda: [finding], Need.NOTHING),
         Probe("toys", "even", lambda: [error("even", "why", "remedy")], Need.NOTHING),
@@ -235,7 +221,7 @@ def test_one_bad_finding_loses_no_round(finding: Finding) -> None:
     assert kept == {"toys.odd": "error", "toys.even": "error"}
 
 
-def test_a_parameter_of_any_kind_is_said_in_its_own_words() -> None:
+def test_a_parameter_of_any_kind_is_said_in_its_own_words():
     finding = error(say("no room in %(folder)s", folder=Path("/srv")), "why", "remedy")
     probe_results.keep(rounds.look([Probe("toys", "odd", lambda: [finding], Need.NOTHING)]))
     (kept,) = ProbeResult.objects.get().findings
@@ -243,9 +229,7 @@ def test_a_parameter_of_any_kind_is_said_in_its_own_words() -> None:
 
 
 @pytest.mark.parametrize("broken", POLL_CALLS)
-def test_a_poll_carries_on_whatever_it_cannot_tell(
-    broken: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_poll_carries_on_whatever_it_cannot_tell(broken, clock, monkeypatch):
     module, name = POLL_CALLS[broken]
     monkeypatch.setattr(module, name, denied)
 

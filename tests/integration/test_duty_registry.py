@@ -18,7 +18,7 @@ performed: list[str] = []
 
 
 @pytest.fixture
-def empty(monkeypatch: pytest.MonkeyPatch) -> None:
+def empty(monkeypatch) -> None:
     performed.clear()
     monkeypatch.setattr(duties, "_registered", {})
 
@@ -30,7 +30,7 @@ def note(name: str, when: When = When.SWEEP) -> None:
 
 @pytest.mark.usefixtures("empty")
 class TestRegistry:
-    def test_one_that_raises_holds_up_no_other_and_none_changes_its_place(self) -> None:
+    def test_one_that_raises_holds_up_no_other_and_none_changes_its_place(self):
         note("wash")
 
         @duty("break", When.SWEEP)
@@ -47,38 +47,38 @@ class TestRegistry:
         assert (failure.name, failure.error) == ("break", "RuntimeError: a cup")
         assert Lease.objects.filter(performed_at__isnull=False).count() == 2
 
-    def test_what_another_performs_is_left_to_it(self) -> None:
+    def test_what_another_performs_is_left_to_it(self):
         note("wash")
         note("dry")
         leases.acquire("wash", "another", 5)
         assert perform(registered(When.SWEEP), "me") == []
         assert performed == ["dry"]
 
-    def test_each_belongs_to_its_moment(self) -> None:
+    def test_each_belongs_to_its_moment(self):
         note("wash")
         note("look", When.POLL)
         assert list(registered(When.SWEEP)) == ["wash"]
         assert list(registered(When.POLL)) == ["look"]
 
-    def test_one_may_come_before_another(self) -> None:
+    def test_one_may_come_before_another(self):
         for name in ("wash", "dry", "stack"):
             note(name)
         duty("rinse", When.SWEEP, before="dry")(lambda lease: None)
         assert list(registered(When.SWEEP)) == ["wash", "rinse", "dry", "stack"]
 
-    def test_duty_cannot_be_registered_before_unknown_duty(self) -> None:
+    def test_duty_cannot_be_registered_before_unknown_duty(self):
         with pytest.raises(ValueError, match="dry"):
             duty("rinse", When.SWEEP, before="dry")(lambda lease: None)
         assert registered(When.SWEEP) == {}
 
-    def test_two_of_one_name_are_refused(self) -> None:
+    def test_two_of_one_name_are_refused(self):
         note("wash")
         with pytest.raises(ValueError, match="'wash' is registered already"):
             note("wash", When.POLL)
         assert registered(When.POLL) == {}
 
 
-def test_alerts_are_collected_before_they_are_closed() -> None:
+def test_alerts_are_collected_before_they_are_closed():
     sweep = list(registered(When.SWEEP))
     raised, collected, closed = map(
         sweep.index, ("breaker_alerts", states.INCIDENT_COLLECTION, "alert_closing")
@@ -86,14 +86,12 @@ def test_alerts_are_collected_before_they_are_closed() -> None:
     assert raised < collected < closed < sweep.index(states.INCIDENT_REFRESH)
 
 
-def test_no_registered_duty_has_the_name_of_the_engines_own() -> None:
+def test_no_registered_duty_has_the_name_of_the_engines_own():
     own = {leases.SWEEP, leases.POLL, states.JOBS, *supervisor.FIRST, *look._own_duties(None)}
     assert not own & duties._registered.keys()
 
 
-def test_at_rest_a_duty_is_performed_every_ten_seconds_and_at_once_for_news(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_at_rest_a_duty_is_performed_every_ten_seconds_and_at_once_for_news(monkeypatch):
     monkeypatch.setattr(duties, "REST_SECONDS", 10.0)
     done: list[str] = []
     perform_two = partial(
@@ -115,7 +113,7 @@ def test_at_rest_a_duty_is_performed_every_ten_seconds_and_at_once_for_news(
         assert done == ["one", "two"] * 3
 
 
-def test_a_duty_that_failed_does_not_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_duty_that_failed_does_not_rest(monkeypatch):
     monkeypatch.setattr(duties, "REST_SECONDS", 10.0)
 
     def fail(_lease: HeldLease) -> None:

@@ -48,9 +48,7 @@ def declare() -> Iterator[Declare]:
     ],
     ids=["added", "renamed", "agent", "order", "undo", "condition", "turned"],
 )
-def test_what_was_edited_is_named_with_both_fingerprints(
-    declare: Declare, steps: Any, says: str
-) -> None:
+def test_what_was_edited_is_named_with_both_fingerprints(declare, steps, says):
     declare(PAY, SHIP)
     submit("edited", subject="Trip 1", input={})
 
@@ -65,7 +63,7 @@ def test_what_was_edited_is_named_with_both_fingerprints(
     assert f"{warning.what}.".endswith(says)
 
 
-def test_what_needs_no_new_version_is_no_edit(declare: Declare) -> None:
+def test_what_needs_no_new_version_is_no_edit(declare):
     declare(PAY, SHIP)
     submit("edited", subject="Trip 1", input={})
 
@@ -77,7 +75,7 @@ def test_what_needs_no_new_version_is_no_edit(declare: Declare) -> None:
     assert find_edited() == []
 
 
-def test_the_oldest_counts_although_the_newest_began_with_the_edit(declare: Declare) -> None:
+def test_the_oldest_counts_although_the_newest_began_with_the_edit(declare):
     declare(PAY, SHIP)
     process = submit("edited", subject="Trip 1", input={})
     declare(PAY)
@@ -89,7 +87,7 @@ def test_the_oldest_counts_although_the_newest_began_with_the_edit(declare: Decl
     assert find_edited() == []
 
 
-def test_a_step_that_fell_back_is_not_edited() -> None:
+def test_a_step_that_fell_back_is_not_edited():
     process = submit("toy_fallback_undo", subject="Toy", input={})
     put(
         Step.objects.filter(process=process, name="ship"),
@@ -100,7 +98,7 @@ def test_a_step_that_fell_back_is_not_edited() -> None:
     assert find_edited() == []
 
 
-def test_the_check_command_warns(declare: Declare, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_check_command_warns(declare, capsys):
     declare(PAY, SHIP)
     submit("edited", subject="Trip 1", input={})
     declare(PAY, step("ship", "toy.gamma", after="pay"))

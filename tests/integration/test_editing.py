@@ -11,13 +11,12 @@ from workers.definitions.agent import Call
 from workers.exceptions import Permanent, StateError
 from workers.models import Journal, Process
 from workers.store.operate import edit_input
-from workers.testing import Wire
 
 ORDER = {"customer": {"address": "12 Oak St", "name": "Ada"}, "gift": False}
 
 
 @pytest.fixture
-def failed(wire: Wire) -> Process:
+def failed(wire) -> Process:
     def refuse(call: Call) -> dict[str, Any]:
         raise Permanent("no_such_address", "no such address")
 
@@ -37,7 +36,7 @@ def edit(process: Process, **changes: Any) -> dict[str, list[Any]]:
     )
 
 
-def test_the_next_call_works_from_the_changed_input(failed: Process, wire: Wire) -> None:
+def test_the_next_call_works_from_the_changed_input(failed, wire):
     seen: list[dict[str, Any]] = []
 
     def see(call: Call) -> dict[str, Any]:
@@ -74,9 +73,7 @@ def test_the_next_call_works_from_the_changed_input(failed: Process, wire: Wire)
     ],
     ids=str,
 )
-def test_anything_else_is_refused_and_nothing_changed(
-    failed: Process, changes: dict[str, Any], says: str
-) -> None:
+def test_anything_else_is_refused_and_nothing_changed(failed, changes, says):
     rows = Journal.objects.count()
     with pytest.raises(StateError, match=says):
         edit(failed, **changes)
@@ -85,27 +82,27 @@ def test_anything_else_is_refused_and_nothing_changed(
     assert Journal.objects.count() == rows
 
 
-def test_one_wrong_change_of_two_changes_nothing(failed: Process) -> None:
+def test_one_wrong_change_of_two_changes_nothing(failed):
     with pytest.raises(StateError):
         edit(failed, customer__address="21 Oak St", gift="yes")
     failed.refresh_from_db()
     assert failed.input == ORDER
 
 
-def test_what_is_missing_from_the_input_is_not_made_up(wire: Wire) -> None:
+def test_what_is_missing_from_the_input_is_not_made_up(wire):
     process = submit("toy_editable", subject="Toy 1", input={"customer": {"address": "x"}})
     with pytest.raises(StateError, match="not in this input"):
         edit(process, gift=True)
 
 
-def test_a_final_process_keeps_its_input(wire: Wire) -> None:
+def test_a_final_process_keeps_its_input(wire):
     process = submit("toy_editable", subject="Toy 1", input=ORDER)
     wire.run_until_idle()
     with pytest.raises(StateError, match="no agent will read it"):
         edit(process, gift=True)
 
 
-def test_the_second_of_two_editors_is_refused(failed: Process) -> None:
+def test_the_second_of_two_editors_is_refused(failed):
     failed.refresh_from_db()
     seen = failed.sequence
     edit(failed, gift=True)

@@ -35,7 +35,7 @@ class TestEffects:
     """What happens after a call of unknown outcome depends on what the agent declares."""
 
     @pytest.mark.fault("F27")
-    def test_what_can_be_asked_is_asked_before_a_second_call(self, wire: Wire) -> None:
+    def test_what_can_be_asked_is_asked_before_a_second_call(self, wire):
         process = submit("toy_queried", subject="Toy 1", input={})
         start_and_lose(wire)
         toy.script["toy.asker?"] = lambda call: {"found": True}
@@ -45,7 +45,7 @@ class TestEffects:
         assert len(toy.calls["toy.asker"]) == 1
         assert toy.calls["toy.asker?"] == toy.calls["toy.asker"]
 
-    def test_proof_that_nothing_happened_lets_it_be_called_again(self, wire: Wire) -> None:
+    def test_proof_that_nothing_happened_lets_it_be_called_again(self, wire):
         process = submit("toy_queried", subject="Toy 1", input={})
         start_and_lose(wire)
         wire.run_until_idle()
@@ -54,7 +54,7 @@ class TestEffects:
         assert len(toy.calls["toy.asker?"]) == 1
         assert len(toy.calls["toy.asker"]) == 2
 
-    def test_step_in_doubt_is_not_called_again_while_probe_is_unanswered(self, wire: Wire) -> None:
+    def test_step_in_doubt_is_not_called_again_while_probe_is_unanswered(self, wire):
         process = submit("toy_queried", subject="Toy 1", input={})
         start_and_lose(wire)
         toy.script["toy.asker?"] = be_away
@@ -64,12 +64,12 @@ class TestEffects:
         assert only(process, "pay").is_in_doubt
         assert len(toy.calls["toy.asker"]) == 1
 
-    def test_a_first_call_is_not_asked_after(self, wire: Wire) -> None:
+    def test_a_first_call_is_not_asked_after(self, wire):
         submit("toy_queried", subject="Toy 1", input={})
         wire.run_until_idle()
         assert toy.calls["toy.asker?"] == []
 
-    def test_a_key_the_service_has_forgotten_is_not_used_again(self, wire: Wire) -> None:
+    def test_a_key_the_service_has_forgotten_is_not_used_again(self, wire):
         process = lost_for_an_hour("toy_forgetful", wire)
 
         assert reread(process).state == "error"
@@ -77,7 +77,7 @@ class TestEffects:
         assert len(toy.calls["toy.forgetful"]) == 1
         assert invariants.violations() == []
 
-    def test_an_outage_takes_nothing_of_a_keys_retention(self, wire: Wire) -> None:
+    def test_an_outage_takes_nothing_of_a_keys_retention(self, wire):
         toy.script["toy.forgetful"] = be_away
         process = submit("toy_forgetful", subject="Toy 1", input={})
         wire.run_until_idle()
@@ -86,13 +86,13 @@ class TestEffects:
         wire.run_until_idle()
         assert (only(process, "pay").state, only(process, "pay").failure_count) == ("pending", 1)
 
-    def test_waiting_does_not_bring_a_forgotten_key_back(self, wire: Wire) -> None:
+    def test_waiting_does_not_bring_a_forgotten_key_back(self, wire):
         process = lost_for_an_hour("toy_waits_in_vain", wire)
 
         assert reread(process).state == "error"
         assert Alert.objects.get().code == "process_error"
 
-    def test_an_undo_does_not_use_a_forgotten_key_either(self, wire: Wire) -> None:
+    def test_an_undo_does_not_use_a_forgotten_key_either(self, wire):
         process = submit("toy_forgetful_undo", subject="Toy 1", input={})
         wire.run_until_idle()
         toy.script["toy.forgetful"] = fail
@@ -109,14 +109,14 @@ class TestEffects:
         assert len(toy.calls["toy.forgetful"]) == 1
         assert Alert.objects.filter(code="undo_stuck").exists()
 
-    def test_within_its_retention_the_key_is_used_again(self, wire: Wire) -> None:
+    def test_within_its_retention_the_key_is_used_again(self, wire):
         process = submit("toy_forgetful", subject="Toy 1", input={})
         start_and_lose(wire)
         wire.run_until_idle()
         assert only(process, "pay").state == "processed"
         assert len(toy.calls["toy.forgetful"]) == 2
 
-    def test_an_operator_must_say_that_nothing_happened(self, wire: Wire) -> None:
+    def test_an_operator_must_say_that_nothing_happened(self, wire):
         process = lost_for_an_hour("toy_forgetful", wire)
         before = list(Step.objects.values())
 
@@ -129,7 +129,7 @@ class TestEffects:
         assert reread(process).state == "processed"
         assert len(toy.calls["toy.forgetful"]) == 2
 
-    def test_what_changes_nothing_outside_is_never_in_doubt(self, wire: Wire) -> None:
+    def test_what_changes_nothing_outside_is_never_in_doubt(self, wire):
         toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
         process = submit("toy_event", subject="Toy 1", input={})
         wire.run_until_idle()

@@ -18,7 +18,7 @@ def _unready() -> list[str]:
         return [name for (name,) in cursor.fetchall()]
 
 
-def test_an_index_made_over_updated_rows_is_made_again() -> None:
+def test_an_index_made_over_updated_rows_is_made_again():
     product = Product.objects.create(sku="LAMP", name="Lamp", price="9.50", stock=1)
     elsewhere = connection.copy()
     with closing(elsewhere), elsewhere.cursor() as older, connection.cursor() as cursor:

@@ -15,12 +15,12 @@ def ids(found: Any) -> list[str]:
 
 
 @pytest.fixture
-def latin(monkeypatch: pytest.MonkeyPatch) -> None:
+def latin(monkeypatch) -> None:
     monkeypatch.setattr(doctor, "_setting", lambda name: "LATIN1")
 
 
 @pytest.mark.postgresql
-def test_migrate_and_the_doctor_refuse_it(latin: None) -> None:
+def test_migrate_and_the_doctor_refuse_it(latin):
     (refused,) = check_start(None, databases=["default"])
     (found,) = doctor.holds_every_name()
     assert refused.id == "workers.E021"
@@ -31,16 +31,16 @@ def test_migrate_and_the_doctor_refuse_it(latin: None) -> None:
         assert "first name with a character it cannot store" in str(why)
 
 
-def test_no_other_command_asks(latin: None) -> None:
+def test_no_other_command_asks(latin):
     assert check_start(None) == []
 
 
-def test_this_database_is_right() -> None:
+def test_this_database_is_right():
     assert check_start(None, databases=["default"]) == []
     assert "workers.E021" not in ids(run_checks(databases=["default"]))
 
 
-def test_one_that_is_away_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_is_away_is_not_judged(monkeypatch):
     def away(name: str) -> str:
         raise OperationalError("away")
 

@@ -176,7 +176,7 @@ def run(tmp_path: Path, script: str, settings: str) -> list[str]:
     return done.stdout.split("\n")
 
 
-def test_the_engine_alone_runs_processes_and_shows_its_rows(tmp_path: Path) -> None:
+def test_the_engine_alone_runs_processes_and_shows_its_rows(tmp_path):
     assert run(tmp_path, RUN, PLAIN + ADMIN + DATABASE) == [
         "processed error",
         "('process_error', None)",
@@ -193,7 +193,7 @@ def test_the_engine_alone_runs_processes_and_shows_its_rows(tmp_path: Path) -> N
     ]
 
 
-def test_doctor_invariants_and_figures_need_neither_admin_nor_desk(tmp_path: Path) -> None:
+def test_doctor_invariants_and_figures_need_neither_admin_nor_desk(tmp_path):
     lines = run(tmp_path, LOOK, PLAIN + OPS + DATABASE)
 
     assert lines[0].split() == [

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.conf import LazySettings
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
@@ -16,16 +15,9 @@ from django.utils import timezone
 from orders import invariants as shop_invariants
 from orders.models import Order, Product, Return
 from orders.returning import accept_return
-from orders.sandbox.server import Sandbox
 from orders.submission import Customer, Line, place_order
 from tests.admin.conftest import note
-from tests.admin.test_masking import (
-    ADDRESS,
-    MAIL,
-    NAME,
-    SECRETS,
-    private_order,
-)
+from tests.admin.test_masking import ADDRESS, MAIL, NAME, SECRETS, private_order
 from tests.factories import (
     AlertFactory,
     OrderFactory,
@@ -44,7 +36,6 @@ from workers.ops import invariants
 from workers.privacy import erase as erasing
 from workers.privacy import persons
 from workers.rules.approved_acts import Act
-from workers.testing import Wire
 
 ANN: dict[str, Any] = {"actor": "operator:ann", "reason": "asked by post"}
 #: Whatever is ours; the rest of a process is Django's and its libraries'.
@@ -132,7 +123,7 @@ def call(*words: str) -> str:
     return out.getvalue()
 
 
-def test_nothing_of_a_person_is_left_in_a_dump() -> None:
+def test_nothing_of_a_person_is_left_in_a_dump():
     order = ended_order()
     other = OrderFactory(customer_email="else@example.org")
     assert set(secrets_in(dump())) == set(SECRETS)
@@ -152,7 +143,7 @@ def test_nothing_of_a_person_is_left_in_a_dump() -> None:
     assert Order.objects.get(pk=other.pk).customer_email == "else@example.org"
 
 
-def test_what_is_nobodys_stays_as_it_was() -> None:
+def test_what_is_nobodys_stays_as_it_was():
     order = ended_order()
     before = dump()
 
@@ -188,7 +179,7 @@ def test_what_is_nobodys_stays_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("line", ["2026", "Payment", "permanent", "9.00"])
-def test_records_of_engine_survive_whatever_the_person_is_called(line: str) -> None:
+def test_records_of_engine_survive_whatever_the_person_is_called(line):
     order = ended_order()
     process = Process.objects.get(pk=order.process_id)
     process.input["customer"]["address"] = f"1 Road\n{line}"
@@ -204,7 +195,7 @@ def test_records_of_engine_survive_whatever_the_person_is_called(line: str) -> N
     assert Journal.objects.get(event="processed", process=process).detail == before
 
 
-def test_every_invariant_holds_for_an_order_that_was_erased(wire: Wire, sandbox: Sandbox) -> None:
+def test_every_invariant_holds_for_an_order_that_was_erased(wire, sandbox):
     Product.objects.create(sku="SKU-001", name="Lamp", price=9, stock=9)
     order, _ = place_order(
         Customer(NAME, MAIL, ADDRESS), [Line("SKU-001", 1)], submission_key="k", source="shop"
@@ -241,7 +232,7 @@ REFUSALS = (
 
 
 @pytest.mark.parametrize(("columns", "code"), REFUSALS)
-def test_what_must_not_be_erased_is_left_as_it_is(columns: dict[str, Any], code: str) -> None:
+def test_what_must_not_be_erased_is_left_as_it_is(columns, code):
     order = ended_order()
     Process.objects.filter(pk=order.process_id).update(**columns)
     before = dump()
@@ -253,7 +244,7 @@ def test_what_must_not_be_erased_is_left_as_it_is(columns: dict[str, Any], code:
     assert dump() == before
 
 
-def test_a_process_that_moved_since_it_was_looked_at_is_left_alone() -> None:
+def test_a_process_that_moved_since_it_was_looked_at_is_left_alone():
     order = ended_order()
     before = dump()
     with pytest.raises(StateError, match="has moved since"):
@@ -261,7 +252,7 @@ def test_a_process_that_moved_since_it_was_looked_at_is_left_alone() -> None:
     assert dump() == before
 
 
-def test_a_login_that_may_not_is_told_who_may(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_login_that_may_not_is_told_who_may(monkeypatch):
     order = ended_order()
     before = dump()
 
@@ -271,7 +262,7 @@ def test_a_login_that_may_not_is_told_who_may(monkeypatch: pytest.MonkeyPatch) -
     assert dump() == before
 
 
-def test_who_approves_it_with_such_a_login_is_told_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_approves_it_with_such_a_login_is_told_as_well(monkeypatch):
     order = ended_order()
     request = operations.ask_for_approval(order.process_id, Act("erase"), **ANN)
     monkeypatch.setattr(erasing, "_erase_rows", deny)
@@ -289,9 +280,7 @@ def deny(*words: object) -> None:
     raise ProgrammingError("permission denied for table workers_journal") from Denied()
 
 
-def test_rows_beside_that_the_login_may_not_delete_are_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rows_beside_that_the_login_may_not_delete_are_named(monkeypatch):
     order = ended_order()
     erased: list[str] = []
 
@@ -319,9 +308,7 @@ def test_rows_beside_that_the_login_may_not_delete_are_named(
     assert not Journal.objects.filter(event="person_erased").exists()
 
 
-def test_another_fault_of_the_database_is_not_called_a_missing_right(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_another_fault_of_the_database_is_not_called_a_missing_right(monkeypatch):
     order = ended_order()
 
     def fail(*words: object) -> None:
@@ -332,7 +319,7 @@ def test_another_fault_of_the_database_is_not_called_a_missing_right(
         erasing.erase(order.process_id, **ANN)
 
 
-def test_a_reason_that_names_the_person_is_refused() -> None:
+def test_a_reason_that_names_the_person_is_refused():
     order = ended_order()
     before = dump()
     with pytest.raises(StateError, match="must not name the person"):
@@ -340,7 +327,7 @@ def test_a_reason_that_names_the_person_is_refused() -> None:
     assert dump() == before
 
 
-def test_no_agent_is_given_what_stands_in_place_of_a_person() -> None:
+def test_no_agent_is_given_what_stands_in_place_of_a_person():
     order = ended_order()
     step = Step.objects.get(process=order.process, name="charge_payment")
     erasing.erase(order.process_id, **ANN)
@@ -352,9 +339,7 @@ def test_no_agent_is_given_what_stands_in_place_of_a_person() -> None:
     assert dump() == before
 
 
-def test_above_the_sum_it_takes_two_persons(
-    settings: LazySettings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_above_the_sum_it_takes_two_persons(settings, monkeypatch):
     settings.SAS_TWO_PERSONS_ABOVE = "100"
     monkeypatch.setattr(amounts, "_appraisers", [lambda ids: dict.fromkeys(ids, 101)])
     order = ended_order()

@@ -54,10 +54,7 @@ for _ in range(2):
 """
 #: What is declared last in its module, and what names the fault.
 FAULTY_WORKFLOWS = {
-    "cycle": (
-        'step("a", "flight.book", after="b"), step("b", "flight.book", after="a")',
-        "cycle",
-    ),
+    "cycle": ('step("a", "flight.book", after="b"), step("b", "flight.book", after="a")', "cycle"),
     "doubled step": (
         'step("a", "flight.book"), step("a", "flight.book")',
         "two steps have the same name",
@@ -108,9 +105,7 @@ def run(folder: Path, *words: str) -> str:
 
 
 @pytest.mark.parametrize(("steps", "named"), FAULTY_WORKFLOWS.values(), ids=FAULTY_WORKFLOWS)
-def test_check_names_the_fault_of_a_workflow_behind_a_good_one(
-    steps: str, named: str, tmp_path: Path
-) -> None:
+def test_check_names_the_fault_of_a_workflow_behind_a_good_one(steps, named, tmp_path):
     text = f'\nregister_workflow(Workflow("ride", 1, ({steps}{"," if steps else ""})))\n'
 
     said = run(project(tmp_path, workflows=text), "-c", CHECKS)
@@ -120,7 +115,7 @@ def test_check_names_the_fault_of_a_workflow_behind_a_good_one(
     assert "registered twice" not in said
 
 
-def test_check_names_the_fault_of_a_module_that_does_not_run(tmp_path: Path) -> None:
+def test_check_names_the_fault_of_a_module_that_does_not_run(tmp_path):
     """Such as a forgotten comma between two steps: Python's own error."""
     text = '\nWorkflow("ride", 1, (step("a", "flight.book")(step("b", "flight.book"))))\n'
     folder = project(tmp_path, workflows=text)
@@ -131,7 +126,7 @@ def test_check_names_the_fault_of_a_module_that_does_not_run(tmp_path: Path) -> 
     assert "registered twice" not in said
 
 
-def test_a_module_that_cannot_be_imported_is_named_in_a_line_of_check(tmp_path: Path) -> None:
+def test_a_module_that_cannot_be_imported_is_named_in_a_line_of_check(tmp_path):
     folder = project(tmp_path, agents='\nimport os\n\nos.environ["LLM_API_KEY"]\n')
 
     said = run(folder, "-m", "django", "check")
@@ -141,7 +136,7 @@ def test_a_module_that_cannot_be_imported_is_named_in_a_line_of_check(tmp_path: 
     assert "Traceback" not in said
 
 
-def test_a_module_that_cannot_be_imported_is_named_by_a_worker(tmp_path: Path) -> None:
+def test_a_module_that_cannot_be_imported_is_named_by_a_worker(tmp_path):
     folder = project(tmp_path, agents='\nimport os\n\nos.environ["LLM_API_KEY"]\n')
 
     said = run(folder, "-m", "celery", "-A", "trips", "worker", "--pool=solo")
@@ -150,14 +145,14 @@ def test_a_module_that_cannot_be_imported_is_named_by_a_worker(tmp_path: Path) -
     assert "Traceback" not in said
 
 
-def test_check_names_the_fault_of_an_agent_behind_a_good_one(tmp_path: Path) -> None:
+def test_check_names_the_fault_of_an_agent_behind_a_good_one(tmp_path):
     said = run(project(tmp_path, agents=FAULTY_AGENT), "-c", CHECKS)
 
     assert said.count("(workers.E003) Agent flight.cancel: window must be") == 2, said
     assert "Two agents" not in said
 
 
-def test_a_worker_ends_with_the_fault_itself(tmp_path: Path) -> None:
+def test_a_worker_ends_with_the_fault_itself(tmp_path):
     folder = project(tmp_path, agents=FAULTY_AGENT)
 
     said = run(folder, "-m", "celery", "-A", "trips", "worker", "--pool=solo")

@@ -36,9 +36,7 @@ def between(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     monkeypatch.setattr(stock, "lock", lambda *_: act())
 
 
-def test_a_consumer_that_looks_in_between_finds_nothing_yet(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_consumer_that_looks_in_between_finds_nothing_yet(tmp_path, monkeypatch):
     looked = []
 
     def look() -> None:
@@ -55,18 +53,14 @@ def test_a_consumer_that_looks_in_between_finds_nothing_yet(
             channel._get("q")
 
 
-def test_stock_kombu_would_hand_it_half_a_message(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stock_kombu_would_hand_it_half_a_message(tmp_path, monkeypatch):
     with channel_of(tmp_path, stock.Transport) as channel:
         between(monkeypatch, lambda: channel._get("q"))
         with pytest.raises(ValueError, match="Expecting value"):
             channel._put("q", {"n": 1})
 
 
-def test_a_sender_that_is_killed_in_between_leaves_no_message(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sender_that_is_killed_in_between_leaves_no_message(tmp_path, monkeypatch):
     def die() -> None:
         raise KeyboardInterrupt
 
@@ -80,9 +74,7 @@ def test_a_sender_that_is_killed_in_between_leaves_no_message(
             channel._get("q")
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, monkeypatch):
     def full() -> None:
         raise OSError(28, "No space left on device")
 
@@ -93,9 +85,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(
         assert list(Path(channel.data_folder_out).iterdir()) == []
 
 
-def test_messages_come_in_the_order_in_which_they_were_sent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_come_in_the_order_in_which_they_were_sent(tmp_path, monkeypatch):
     instants = iter([1000.001, 1000.002, 1000.003])
     monkeypatch.setattr(filesystem_transport, "monotonic", lambda: next(instants))
     with channel_of(tmp_path, filesystem_transport.Transport) as channel:
@@ -104,6 +94,6 @@ def test_messages_come_in_the_order_in_which_they_were_sent(
         assert [channel._get("q")["n"] for _ in range(3)] == [0, 1, 2]
 
 
-def test_the_filesystem_uses_the_mended_transport() -> None:
+def test_the_filesystem_uses_the_mended_transport():
     found = Connection("filesystem://").get_transport_cls()
     assert found is filesystem_transport.Transport

@@ -18,27 +18,22 @@ from workers.store.settle import filed_replies
 
 Toy = Callable[..., Process]
 
-NOTHING = Look(
-    has_filed=False,
-    has_flagged=False,
-    is_poll_due=False,
-    has_untold=False,
-)
+NOTHING = Look(has_filed=False, has_flagged=False, is_poll_due=False, has_untold=False)
 
 
 @pytest.fixture(autouse=True)
-def polled(flow_rows: None) -> None:
+def polled(flow_rows) -> None:
     """Look for what stands still at NOW: no test here waits for that."""
     assert leases.is_due(leases.POLL, 5, NOW)
 
 
-def test_at_idle_there_is_nothing_to_do(toy: Toy) -> None:
+def test_at_idle_there_is_nothing_to_do(toy):
     toy()
 
     assert find_work.look(NOW) == NOTHING
 
 
-def test_a_filed_reply_is_seen(toy: Toy) -> None:
+def test_a_filed_reply_is_seen(toy):
     toy()
     (found,) = claim()
     assert filed_replies.file(
@@ -48,13 +43,13 @@ def test_a_filed_reply_is_seen(toy: Toy) -> None:
     assert find_work.look(NOW) == replace(NOTHING, has_filed=True)
 
 
-def test_a_process_that_waits_for_a_decision_is_seen(toy: Toy) -> None:
+def test_a_process_that_waits_for_a_decision_is_seen(toy):
     Process.objects.filter(pk=toy().pk).update(needs_decision=True)
 
     assert find_work.look(NOW) == replace(NOTHING, has_flagged=True)
 
 
-def test_who_is_to_be_told_is_seen(toy: Toy) -> None:
+def test_who_is_to_be_told_is_seen(toy):
     process = toy()
     sink = SinkFactory(process=process, address="q", last=1, next_try_at=NOW)
 
@@ -65,7 +60,7 @@ def test_who_is_to_be_told_is_seen(toy: Toy) -> None:
     assert find_work.look(NOW) == NOTHING
 
 
-def test_poll_is_due_after_interval_or_if_never_performed() -> None:
+def test_poll_is_due_after_interval_or_if_never_performed():
     seen = [find_work.look(NOW + timedelta(seconds=seconds)).is_poll_due for seconds in (0, 4, 5)]
     Lease.objects.all().delete()
 
@@ -73,9 +68,7 @@ def test_poll_is_due_after_interval_or_if_never_performed() -> None:
     assert find_work.look(NOW).is_poll_due
 
 
-def test_idle_scheduler_skips_queries_for_absent_work(
-    toy: Toy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_idle_scheduler_skips_queries_for_absent_work(toy, monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("asked for what nobody said is there")
 

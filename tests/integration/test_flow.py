@@ -50,7 +50,7 @@ def go_on(wire: Wire, rounds: int) -> None:
 
 
 @pytest.mark.fault("F25")
-def test_a_dead_service_opens_its_breaker_and_nothing_more_is_claimed(wire: Wire) -> None:
+def test_a_dead_service_opens_its_breaker_and_nothing_more_is_claimed(wire):
     toy.script["toy.alpha"] = away
     for number in range(30):
         submit("toy_line", subject=f"Toy {number}", input={})
@@ -68,7 +68,7 @@ def test_a_dead_service_opens_its_breaker_and_nothing_more_is_claimed(wire: Wire
 
 
 @pytest.mark.fault("F25")
-def test_a_long_outage_ends_with_every_order_processed_and_none_in_error(wire: Wire) -> None:
+def test_a_long_outage_ends_with_every_order_processed_and_none_in_error(wire):
     toy.script["toy.alpha"] = away
     for number in range(30):
         submit("toy_line", subject=f"Toy {number}", input={})
@@ -87,7 +87,7 @@ def test_a_long_outage_ends_with_every_order_processed_and_none_in_error(wire: W
 
 
 @pytest.mark.fault("F25")
-def test_a_half_open_breaker_lets_one_claim_through(wire: Wire) -> None:
+def test_a_half_open_breaker_lets_one_claim_through(wire):
     toy.script["toy.alpha"] = away
     for number in range(20):
         submit("toy_line", subject=f"Toy {number}", input={})
@@ -101,7 +101,7 @@ def test_a_half_open_breaker_lets_one_claim_through(wire: Wire) -> None:
     assert len(calls_on(wire)) == 1
 
 
-def test_other_agents_go_on(wire: Wire) -> None:
+def test_other_agents_go_on(wire):
     toy.script["toy.alpha"] = away
     for number in range(20):
         submit("toy_line", subject=f"Toy {number}", input={})
@@ -112,7 +112,7 @@ def test_other_agents_go_on(wire: Wire) -> None:
     assert wire.states(narrow) == {"only": "processed"}
 
 
-def test_a_breaker_open_for_long_is_one_alert(wire: Wire) -> None:
+def test_a_breaker_open_for_long_is_one_alert(wire):
     toy.script["toy.alpha"] = away
     for number in range(20):
         submit("toy_line", subject=f"Toy {number}", input={})
@@ -132,7 +132,7 @@ def refuse(call: Call) -> dict[str, Any]:
     raise fault_of_status("POST /charge", 401, {}, {})
 
 
-def test_refused_credentials_hold_every_order_undo_none_and_are_one_alert(wire: Wire) -> None:
+def test_refused_credentials_hold_every_order_undo_none_and_are_one_alert(wire):
     toy.script["toy.alpha"] = refuse
     for number in range(20):
         submit("toy_line", subject=f"Toy {number}", input={})
@@ -152,7 +152,7 @@ def test_refused_credentials_hold_every_order_undo_none_and_are_one_alert(wire: 
     assert set(Process.objects.values_list("state", flat=True)) == {"processed"}
 
 
-def test_order_refused_alone_goes_to_an_operator_and_is_not_undone(wire: Wire) -> None:
+def test_order_refused_alone_goes_to_an_operator_and_is_not_undone(wire):
     toy.script["toy.alpha"] = lambda call: refuse(call) if call.subject == "Bad" else {}
     bad = submit("toy_line", subject="Bad", input={})
     for number in range(6):
@@ -166,9 +166,7 @@ def test_order_refused_alone_goes_to_an_operator_and_is_not_undone(wire: Wire) -
     assert breaker().open_until is None
 
 
-def test_status_that_an_agent_declares_is_its_service_s_own_refusal(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_status_that_an_agent_declares_is_its_service_s_own_refusal(wire, monkeypatch):
     monkeypatch.setattr(type(registry.agent("toy.alpha")), "proof", frozenset({401}))
     toy.script["toy.alpha"] = refuse
     submit("toy_line", subject="Toy 1", input={})
@@ -179,9 +177,7 @@ def test_status_that_an_agent_declares_is_its_service_s_own_refusal(
     assert (fault["kind"], fault["code"], fault["no_effect"]) == ("permanent", "http_401", True)
 
 
-def test_what_a_service_answered_last_is_told_without_what_is_personal(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_service_answered_last_is_told_without_what_is_personal(wire, monkeypatch):
     toy.script["toy.alpha"] = away
     asked = submit("toy_line", subject="Toy 1", input={"name": "Ada"})
     submit("toy_line", subject="Toy 2", input={})
@@ -195,7 +191,7 @@ def test_what_a_service_answered_last_is_told_without_what_is_personal(
     assert last_answers.of(["toy.alpha", "toy.beta"]) == {"toy.alpha": "no … here"}
 
 
-def test_a_look_that_finds_nothing_asks_once_and_not_for_each_agent() -> None:
+def test_a_look_that_finds_nothing_asks_once_and_not_for_each_agent():
     agents = {agent.name for agent in registry.agents()}
 
     with CaptureQueriesContext(connection) as captured:
@@ -207,7 +203,7 @@ def test_a_look_that_finds_nothing_asks_once_and_not_for_each_agent() -> None:
     assert len(asked) == 2
 
 
-def test_successor_is_claimed_at_settlement_without_further_look(wire: Wire) -> None:
+def test_successor_is_claimed_at_settlement_without_further_look(wire):
     submit("toy_line", subject="Toy 1", input={})
 
     with CaptureQueriesContext(connection) as captured:
@@ -223,7 +219,7 @@ def test_successor_is_claimed_at_settlement_without_further_look(wire: Wire) -> 
     assert len(looks) == 1
 
 
-def test_a_healthy_service_s_row_is_never_written(wire: Wire) -> None:
+def test_a_healthy_service_s_row_is_never_written(wire):
     submit("toy_line", subject="Toy 1", input={})
 
     with CaptureQueriesContext(connection) as captured:
@@ -234,7 +230,7 @@ def test_a_healthy_service_s_row_is_never_written(wire: Wire) -> None:
 
 @pytest.mark.fault("F35")
 @override_settings(SAS_BREAKER_THRESHOLD=2)
-def test_a_code_that_knows_no_such_agent_or_version_leaves_the_step_alone(wire: Wire) -> None:
+def test_a_code_that_knows_no_such_agent_or_version_leaves_the_step_alone(wire):
     process = submit("toy_line", subject="Toy 1", input={})
     Step.objects.filter(process=process, name="two").update(agent="toy.unheard_of")
     other = submit("toy_line", subject="Toy 2", input={})
@@ -251,7 +247,7 @@ def test_a_code_that_knows_no_such_agent_or_version_leaves_the_step_alone(wire: 
     assert not Alert.objects.exists()
 
 
-def test_what_a_transaction_claims_and_ends_counts_before_it_is_written() -> None:
+def test_what_a_transaction_claims_and_ends_counts_before_it_is_written():
     Flow.objects.filter(agent="toy.alpha").update(window=10)
     with transaction.atomic():
         locked = flow_control.LockedFlow({"toy.alpha"}, NOW)
@@ -266,9 +262,7 @@ def test_what_a_transaction_claims_and_ends_counts_before_it_is_written() -> Non
     assert "toy.beta" not in locked.room()
 
 
-def test_a_declared_rate_holds_from_the_first_claim_and_an_operator_overrides_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_declared_rate_holds_from_the_first_claim_and_an_operator_overrides_it(monkeypatch):
     monkeypatch.setattr(toy.Alpha, "rate", 2.0)
     Flow.objects.filter(agent="toy.alpha").delete()
     beat_schedule.ensure_flow()

@@ -16,15 +16,14 @@ from workers.models import Alert, Journal, Process, Step
 from workers.ops import invariants
 from workers.protocol import callback_tokens
 from workers.rules.external_answers import Outcome
-from workers.testing import Wire
 
 __all__ = ["waiting"]
 
 
 @pytest.mark.parametrize("is_settled_anew", [False, True])
 def test_success_of_a_call_before_beginning_again_is_kept_and_told_once(
-    waiting: Process, wire: Wire, is_settled_anew: bool
-) -> None:
+    waiting, wire, is_settled_anew
+):
     operations.begin_again(waiting.pk, "ask", actor="ann", reason="once more")
     wire.run_until_idle()
     assert tokens[0] != tokens[1]
@@ -47,9 +46,7 @@ def test_success_of_a_call_before_beginning_again_is_kept_and_told_once(
 
 
 @pytest.mark.parametrize("comes", ["after the undo", "before the undo"])
-def test_undo_is_given_the_result_of_a_success_that_comes_late(
-    waiting: Process, wire: Wire, comes: str
-) -> None:
+def test_undo_is_given_the_result_of_a_success_that_comes_late(waiting, wire, comes):
     results: list[Any] = []
 
     def undo(call: Call) -> dict[str, Any]:
@@ -71,7 +68,7 @@ def test_undo_is_given_the_result_of_a_success_that_comes_late(
     assert (waiting.state, only(waiting, "unask").result) == ("cancelled", {"undone": True})
 
 
-def test_success_of_the_agent_before_a_fall_back_is_told(wire: Wire) -> None:
+def test_success_of_the_agent_before_a_fall_back_is_told(wire):
     tokens.clear()
     toy.script["toy.alpha"] = toy.script["toy.beta"] = defer
     process = submit("toy_fallback_undo", subject="Toy 1", input={})
@@ -84,13 +81,13 @@ def test_success_of_the_agent_before_a_fall_back_is_told(wire: Wire) -> None:
     assert Alert.objects.get().code == "late_success"
 
 
-def test_token_that_no_call_was_given_is_refused(waiting: Process) -> None:
+def test_token_that_no_call_was_given_is_refused(waiting):
     later = callback_tokens.read(tokens[0])[:-1] + "9"
     with pytest.raises(BadToken, match="over"):
         callbacks.complete(callback_tokens.make(later), {})
 
 
-def test_success_for_a_step_that_is_gone_raises_one_alert(waiting: Process) -> None:
+def test_success_for_a_step_that_is_gone_raises_one_alert(waiting):
     key = callback_tokens.read(tokens[0])
     Process.objects.all().delete()
 

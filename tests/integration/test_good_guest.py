@@ -39,9 +39,7 @@ def fixup() -> WorkerFixup:
     return fixup
 
 
-def test_connections_are_closed_around_the_projects_tasks_as_celery_does(
-    fixup: WorkerFixup,
-) -> None:
+def test_connections_are_closed_around_the_projects_tasks_as_celery_does(fixup):
     fixup.on_task_prerun(task("acme.count"))
     assert fixup._close_database.call_count == 1  # type: ignore[attr-defined]
 
@@ -51,7 +49,7 @@ def test_connections_are_closed_around_the_projects_tasks_as_celery_does(
     assert fixup.close_cache.call_count == 1  # type: ignore[attr-defined]
 
 
-def test_the_engines_tasks_keep_theirs_and_leave_no_cache_open(fixup: WorkerFixup) -> None:
+def test_the_engines_tasks_keep_theirs_and_leave_no_cache_open(fixup):
     fixup.on_task_prerun(task(dispatch.ADVANCE))
     fixup.on_task_postrun(task(dispatch.ADVANCE))
 
@@ -59,7 +57,7 @@ def test_the_engines_tasks_keep_theirs_and_leave_no_cache_open(fixup: WorkerFixu
     assert fixup.close_cache.call_count == 1  # type: ignore[attr-defined]
 
 
-def test_a_worker_has_this_fixup_before_celery_connects_it() -> None:
+def test_a_worker_has_this_fixup_before_celery_connects_it():
     (fixup,) = [one for one in installed._fixups if isinstance(one, DjangoFixup)]
     before = fixup._worker_fixup
     try:
@@ -69,7 +67,7 @@ def test_a_worker_has_this_fixup_before_celery_connects_it() -> None:
         fixup._worker_fixup = before
 
 
-def test_no_setting_of_the_projects_own_tasks_is_changed() -> None:
+def test_no_setting_of_the_projects_own_tasks_is_changed():
     plain, ours = celery_app(), celery_app()
     install(ours)
     names = [name for name in DEFAULTS if name.startswith(("task_", "result_"))]
@@ -78,7 +76,7 @@ def test_no_setting_of_the_projects_own_tasks_is_changed() -> None:
     assert ours.conf.get("CELERY_DB_REUSE_MAX") is None
 
 
-def test_the_engine_sends_by_a_retry_policy_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_engine_sends_by_a_retry_policy_of_its_own(monkeypatch):
     sent: list[dict[str, Any]] = []
     monkeypatch.setattr(publisher, "_put", lambda *args, **options: sent.append(options))
 
@@ -88,7 +86,7 @@ def test_the_engine_sends_by_a_retry_policy_of_its_own(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("is_ours", [True, False])
-def test_a_signal_of_another_app_calls_no_hook(is_ours: bool) -> None:
+def test_a_signal_of_another_app_calls_no_hook(is_ours):
     app = celery_app()
     if is_ours:
         install(app)
@@ -102,7 +100,7 @@ def test_a_signal_of_another_app_calls_no_hook(is_ours: bool) -> None:
     assert hook.call_count == (3 if is_ours else 0)
 
 
-def test_every_hook_is_called_for_apps_with_the_engine_alone() -> None:
+def test_every_hook_is_called_for_apps_with_the_engine_alone():
     """No receiver of these signals is a hook itself, which would act for any app."""
     named = {hook for hook in vars(hooks).values() if getattr(hook, "__module__", "") == HOOKS}
     for signal in (import_modules, celeryd_init, celeryd_after_setup, beat_init):
@@ -118,7 +116,7 @@ class _Request(SimpleNamespace):
 
 
 @pytest.fixture
-def under_way(monkeypatch: pytest.MonkeyPatch) -> set[_Request]:
+def under_way(monkeypatch) -> set[_Request]:
     requests: set[_Request] = set()
     monkeypatch.setattr(state, "active_requests", requests)
     return requests
@@ -149,9 +147,7 @@ def _bound(
     return signals, slept
 
 
-def test_a_pool_is_ended_when_the_time_of_the_engines_calls_is_over(
-    monkeypatch: pytest.MonkeyPatch, under_way: set[_Request]
-) -> None:
+def test_a_pool_is_ended_when_the_time_of_the_engines_calls_is_over(monkeypatch, under_way):
     under_way.add(_Request(name=dispatch.TAKE))
 
     signals, slept = _bound(monkeypatch, under_way)
@@ -161,9 +157,7 @@ def test_a_pool_is_ended_when_the_time_of_the_engines_calls_is_over(
 
 
 @pytest.mark.parametrize("asked", [1, 2])
-def test_a_task_of_the_projects_own_is_waited_for(
-    asked: int, monkeypatch: pytest.MonkeyPatch, under_way: set[_Request]
-) -> None:
+def test_a_task_of_the_projects_own_is_waited_for(asked, monkeypatch, under_way):
     under_way |= {_Request(name="acme.long"), _Request(name=dispatch.TAKE)}
 
     signals, slept = _bound(monkeypatch, under_way, asked=asked)
@@ -215,7 +209,7 @@ def run(code: str) -> None:
     assert ended.returncode == 0, ended.stderr
 
 
-def test_celerys_own_fixtures_start_a_worker_for_a_tests_app() -> None:
+def test_celerys_own_fixtures_start_a_worker_for_a_tests_app():
     """As ``celery_app`` and ``celery_worker`` do it, in a test that uses no database."""
     run("""
         with _create_app() as app:
@@ -231,7 +225,7 @@ def test_celerys_own_fixtures_start_a_worker_for_a_tests_app() -> None:
     """)
 
 
-def test_celerys_own_worker_fixture_takes_an_app_with_the_engine() -> None:
+def test_celerys_own_worker_fixture_takes_an_app_with_the_engine():
     """Such a worker is a test's: it is not refused, and the database is not asked."""
     run("""
         app = celery_app(broker_url="memory://", task_default_queue="own")
@@ -243,7 +237,7 @@ def test_celerys_own_worker_fixture_takes_an_app_with_the_engine() -> None:
     """)
 
 
-def test_a_worker_of_the_command_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_of_the_command_is_refused(monkeypatch):
     monkeypatch.setattr(starting, "problems", lambda role: [f"no, {role}"])
 
     with pytest.raises(SystemExit, match=r"^no, worker$"):

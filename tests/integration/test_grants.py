@@ -18,7 +18,7 @@ from workers.operate import retention
 
 
 @pytest.mark.postgresql
-def test_the_rights_of_the_how_to_are_enough() -> None:
+def test_the_rights_of_the_how_to_are_enough():
     roles.be("shop_worker")
     assert grants.problem() is None
     assert tables.problem(is_worker=True) is None
@@ -26,7 +26,7 @@ def test_the_rights_of_the_how_to_are_enough() -> None:
 
 @pytest.mark.postgresql
 @pytest.mark.parametrize("table", grants.NEEDED)
-def test_a_right_that_was_forgotten_is_named(table: str) -> None:
+def test_a_right_that_was_forgotten_is_named(table):
     mark = roles.make()
     role = f"shop_worker_{mark}"
     with connection.cursor() as cursor:
@@ -40,7 +40,7 @@ def test_a_right_that_was_forgotten_is_named(table: str) -> None:
     assert tables.problem() is None
 
 
-def test_every_table_of_a_worker_is_one_of_the_engine() -> None:
+def test_every_table_of_a_worker_is_one_of_the_engine():
     known = {
         model._meta.db_table
         for app in ("workers", "desk")
@@ -52,13 +52,13 @@ def test_every_table_of_a_worker_is_one_of_the_engine() -> None:
 
 
 @pytest.mark.sqlite
-def test_sqlite_has_no_rights() -> None:
+def test_sqlite_has_no_rights():
     assert grants.problem() is None
 
 
 @pytest.mark.postgresql
 @override_settings(SAS_KEEP_PROCESSES_DAYS=30)
-def test_a_worker_that_deletes_what_is_old_needs_the_rights_of_its_sentence() -> None:
+def test_a_worker_that_deletes_what_is_old_needs_the_rights_of_its_sentence():
     Product.objects.create(sku="SKU-001", name="Lamp", price=9, stock=9)
     place_order(
         Customer("Ann", "ann@example.org", "Street 1"),

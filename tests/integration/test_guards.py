@@ -40,7 +40,7 @@ def line(number: int = 1, workflow: str = "toy_line") -> Process:
 
 
 class TestClaims:
-    def test_a_step_whose_reply_is_filed_is_not_expired(self) -> None:
+    def test_a_step_whose_reply_is_filed_is_not_expired(self):
         over = a_step(complete_by=NOW - timedelta(seconds=5))
 
         assert expire_claims.is_expired(over, NOW)
@@ -48,7 +48,7 @@ class TestClaims:
 
 
 class TestRoom:
-    def test_a_step_that_begins_to_wait_makes_room_at_once(self) -> None:
+    def test_a_step_that_begins_to_wait_makes_room_at_once(self):
         Flow.objects.filter(agent="toy.gamma").update(window=1)
         first, second = line(1, "toy_narrow"), line(2, "toy_narrow")
         (taken,) = claim()
@@ -60,7 +60,7 @@ class TestRoom:
         assert settled.waited_for == {"toy.gamma"}
         assert [one.process_id for one in claim()] == [second.pk]
 
-    def test_a_step_that_had_its_room_already_makes_none_twice(self) -> None:
+    def test_a_step_that_had_its_room_already_makes_none_twice(self):
         Flow.objects.filter(agent="toy.gamma").update(window=1)
         line(1, "toy_narrow")
         (taken,) = claim()
@@ -77,7 +77,7 @@ class TestRoom:
 
         assert (settled.claims, settled.waited_for) == ([], set())
 
-    def test_a_rate_that_is_set_anew_begins_with_a_full_bucket(self) -> None:
+    def test_a_rate_that_is_set_anew_begins_with_a_full_bucket(self):
         told = {"actor": "ann", "reason": ""}
         flow_settings.set_flow("toy.alpha", {"rate_per_second": 20}, now=NOW, **told)
         for number in range(7):
@@ -88,7 +88,7 @@ class TestRoom:
 
         assert len(claim()) == 2
 
-    def test_a_step_that_becomes_ready_is_not_claimed_while_it_is_held(self) -> None:
+    def test_a_step_that_becomes_ready_is_not_claimed_while_it_is_held(self):
         process = line()
         taken = claim()
         holds.hold("step", "two", actor="ann", reason="", now=NOW)
@@ -100,7 +100,7 @@ class TestRoom:
         assert settled.claims == []
         assert only(process, "two").state == "pending"
 
-    def test_one_supervisor_has_the_lease_and_the_next_when_it_is_over(self) -> None:
+    def test_one_supervisor_has_the_lease_and_the_next_when_it_is_over(self):
         assert leases.acquire(leases.SWEEP, "one", 15, NOW)
         assert not leases.acquire(leases.SWEEP, "two", 15, LATER)
         assert leases.acquire(leases.SWEEP, "two", 15, NOW + timedelta(seconds=16))
@@ -117,9 +117,7 @@ class TestAlone:
             ("http_500", 2, [False] * 4),
         ],
     )
-    def test_what_may_kill_its_worker_is_taken_alone(
-        self, code: str, failures: int, are_alone: list[bool]
-    ) -> None:
+    def test_what_may_kill_its_worker_is_taken_alone(self, code, failures, are_alone):
         for number in range(4):
             line(number)
         fault = {"kind": "expired", "code": code, "message": "m"}
@@ -129,7 +127,7 @@ class TestAlone:
 
 
 class TestAgents:
-    def test_a_result_that_comes_after_the_deadline_is_no_reply(self) -> None:
+    def test_a_result_that_comes_after_the_deadline_is_no_reply(self):
         deadline = Countdown(30)
 
         def outlast(call: Call) -> dict[str, Any]:
@@ -152,7 +150,7 @@ class Countdown(Deadline):
 
 
 class TestTelling:
-    def test_a_relay_that_froze_ends_no_claim_of_another(self) -> None:
+    def test_a_relay_that_froze_ends_no_claim_of_another(self):
         submit("toy_told", subject="Toy 1", input={"id": 1}, sinks=[NewSink("queue", "q")], now=NOW)
         (frozen,) = sinks.claim("queue", 1, 60, now=NOW)
         (other,) = sinks.claim("queue", 1, 60, now=NOW + timedelta(seconds=61))
@@ -163,7 +161,7 @@ class TestTelling:
         sink = Sink.objects.get()
         assert (sink.next_try_at, sink.state) == (other.until, "open")
 
-    def test_a_relay_thread_runs_its_relay_when_woken(self) -> None:
+    def test_a_relay_thread_runs_its_relay_when_woken(self):
         has_run = threading.Event()
 
         class Relay(relay.Relay):
@@ -178,7 +176,7 @@ class TestTelling:
         assert has_run.wait(threads.IDLE_SECONDS / 2)
 
 
-def test_an_order_s_lines_are_taken_out_of_stock_once() -> None:
+def test_an_order_s_lines_are_taken_out_of_stock_once():
     product = Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
     customer = Customer("Ann", "ann@example.org", "Street 1")
     order, _ = place_order(customer, [Line("SKU-1", 2)], submission_key="k", source="shop")
@@ -194,8 +192,8 @@ def test_an_order_s_lines_are_taken_out_of_stock_once() -> None:
 
 
 class TestSettings:
-    def test_a_mail_server_that_hangs_ends_before_the_shortest_timeout_of_a_step(self) -> None:
+    def test_a_mail_server_that_hangs_ends_before_the_shortest_timeout_of_a_step(self):
         assert 0 < settings.EMAIL_TIMEOUT <= 10
 
-    def test_a_lost_connection_to_the_broker_cancels_no_call(self) -> None:
+    def test_a_lost_connection_to_the_broker_cancels_no_call(self):
         assert current_app.conf.worker_cancel_long_running_tasks_on_connection_loss is False

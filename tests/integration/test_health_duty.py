@@ -19,13 +19,13 @@ from workers.models import Flow, Lease
 from workers.operate import retention
 from workers.store import leases
 from workers.store.db import dialect
-from workers.testing import Wire, frozen_clock
+from workers.testing import frozen_clock
 
 MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
-def rolled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def rolled(monkeypatch) -> list[Any]:
     """Note which minutes are rolled up, as minutes from NOW."""
     asked: list[Any] = []
     monkeypatch.setattr(
@@ -34,7 +34,7 @@ def rolled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return asked
 
 
-def test_health_duty_begins_an_hour_back_and_resumes_at_last_minute(rolled: list[int]) -> None:
+def test_health_duty_begins_an_hour_back_and_resumes_at_last_minute(rolled):
     with frozen_clock(NOW) as clock:
         clock.advance(seconds=health.GRACE_SECONDS)
         assert health.run() == health.Round(60, is_behind=False)
@@ -48,14 +48,14 @@ def test_health_duty_begins_an_hour_back_and_resumes_at_last_minute(rolled: list
         assert rolled[60:] == [0, -15]
 
 
-def test_a_minute_waits_for_what_is_committed_late(rolled: list[int]) -> None:
+def test_a_minute_waits_for_what_is_committed_late(rolled):
     with frozen_clock(NOW) as clock:
         clock.advance(seconds=health.GRACE_SECONDS - 1)
         health.run()
     assert rolled[-1] == -2
 
 
-def test_what_an_import_commits_minutes_later_is_counted() -> None:
+def test_what_an_import_commits_minutes_later_is_counted():
     with frozen_clock(NOW) as clock:
         clock.advance(seconds=60 + health.GRACE_SECONDS)
         health.run()
@@ -70,7 +70,7 @@ def test_what_an_import_commits_minutes_later_is_counted() -> None:
     assert of_all.events == {"submitted toy_line": 1}
 
 
-def test_after_an_hour_without_it_catches_up_a_bounded_piece_at_a_time(rolled: list[int]) -> None:
+def test_after_an_hour_without_it_catches_up_a_bounded_piece_at_a_time(rolled):
     with frozen_clock(NOW) as clock:
         clock.advance(seconds=health.GRACE_SECONDS)
         health.run()
@@ -84,7 +84,7 @@ def test_after_an_hour_without_it_catches_up_a_bounded_piece_at_a_time(rolled: l
     assert rolled == list(range(60))
 
 
-def test_after_months_without_it_begins_with_what_would_be_kept(rolled: list[int]) -> None:
+def test_after_months_without_it_begins_with_what_would_be_kept(rolled):
     with frozen_clock(NOW) as clock:
         clock.advance(seconds=health.GRACE_SECONDS)
         health.run()
@@ -94,7 +94,7 @@ def test_after_months_without_it_begins_with_what_would_be_kept(rolled: list[int
     assert rolled == [(100 - KEPT[Span.MINUTE].days) * 24 * 60]
 
 
-def test_a_clock_that_was_set_back_does_not_stop_it(rolled: list[int]) -> None:
+def test_a_clock_that_was_set_back_does_not_stop_it(rolled):
     with frozen_clock(NOW) as clock:
         clock.advance(seconds=health.GRACE_SECONDS)
         health.run()
@@ -109,14 +109,14 @@ def test_a_clock_that_was_set_back_does_not_stop_it(rolled: list[int]) -> None:
     assert rolled[::2] == [-59, -58]
 
 
-def test_two_at_once_are_one(rolled: list[int]) -> None:
+def test_two_at_once_are_one(rolled):
     with frozen_clock(NOW):
         assert leases.acquire(health.HEALTH, "another", 30)
         assert health.run() is None
     assert rolled == []
 
 
-def test_it_notes_how_each_agent_stands(wire: Wire, toy: Any) -> None:
+def test_it_notes_how_each_agent_stands(wire, toy):
     Flow.objects.filter(agent="toy.beta").update(
         opened_at=NOW, open_until=NOW + timedelta(seconds=30)
     )
@@ -137,7 +137,7 @@ def test_it_notes_how_each_agent_stands(wire: Wire, toy: Any) -> None:
     assert (beta.breaker, beta.oldest_seconds) == ("half_open", None)
 
 
-def test_what_was_undone_is_failed_no_more() -> None:
+def test_what_was_undone_is_failed_no_more():
     for state, finished_at in (("error", None), ("processing", None), ("compensated", NOW)):
         process = ProcessFactory(state=state, finished_at=finished_at)
         StepFactory(process=process, agent="toy.alpha", error=True)
@@ -151,7 +151,7 @@ def test_what_was_undone_is_failed_no_more() -> None:
     assert alpha.failed == 2
 
 
-def test_steps_of_paused_processes_are_not_the_oldest(wire: Wire, toy: Any) -> None:
+def test_steps_of_paused_processes_are_not_the_oldest(wire, toy):
     Flow.objects.filter(agent="toy.alpha").update(window=0)
     process = toy()
     with frozen_clock(NOW) as clock:
@@ -166,7 +166,7 @@ def test_steps_of_paused_processes_are_not_the_oldest(wire: Wire, toy: Any) -> N
     assert (alpha.pending, alpha.oldest_seconds) == (1, None)
 
 
-def test_a_minute_s_look_is_its_last_and_a_longer_span_s_its_worst(wire: Wire, toy: Any) -> None:
+def test_a_minute_s_look_is_its_last_and_a_longer_span_s_its_worst(wire, toy):
     Flow.objects.filter(agent="toy.alpha").update(window=0)
     with frozen_clock(NOW) as clock:
         toy()
@@ -187,7 +187,7 @@ def test_a_minute_s_look_is_its_last_and_a_longer_span_s_its_worst(wire: Wire, t
     assert pending(Span.TEN_MINUTES) == pending(Span.HOUR) == [2]
 
 
-def test_figures_go_when_their_span_is_over() -> None:
+def test_figures_go_when_their_span_is_over():
     for span, kept in KEPT.items():
         for seconds in (-1, 1):
             at = dialect.instant_text(NOW - kept + timedelta(seconds=seconds))
@@ -203,9 +203,7 @@ def test_figures_go_when_their_span_is_over() -> None:
     assert list(left) == [(60, 1), (600, 1), (3600, 1)]
 
 
-def test_code_is_kept_once_by_its_name(
-    settings: Any, monkeypatch: pytest.MonkeyPatch, wire: Wire
-) -> None:
+def test_code_is_kept_once_by_its_name(settings, monkeypatch, wire):
     monkeypatch.setattr(releases, "_noted", set())
     settings.SAS_RELEASE = "1.4.2"
     releases.note_own()
@@ -219,7 +217,7 @@ def test_code_is_kept_once_by_its_name(
     assert len(names) == 2
 
 
-def test_the_round_is_a_lease_of_its_own(rolled: list[int]) -> None:
+def test_the_round_is_a_lease_of_its_own(rolled):
     with frozen_clock(NOW):
         health.run()
     assert Lease.objects.get(name=health.HEALTH).holder is None

@@ -56,7 +56,7 @@ def last_event() -> tuple[str, str, dict[str, Any]]:
     return row.event, row.actor, row.detail
 
 
-def test_taking_one_acknowledges_its_alerts(incident: Incident, ann: int) -> None:
+def test_taking_one_acknowledges_its_alerts(incident, ann):
     before = alert("a.b", acknowledged_at=NOW - HOUR, comment="mine", incident=incident)
     other = alert("a.c")
     assert commands.acknowledge(incident.pk, ann, actor=ACTOR, comment="on it", now=NOW)
@@ -71,14 +71,14 @@ def test_taking_one_acknowledges_its_alerts(incident: Incident, ann: int) -> Non
     assert last_event() == ("incident_taken", ACTOR, detail)
 
 
-def test_one_that_is_put_off_can_be_taken(incident: Incident, ann: int) -> None:
+def test_one_that_is_put_off_can_be_taken(incident, ann):
     commands.snooze(incident.pk, NOW + HOUR, actor=ACTOR, now=NOW)
     assert commands.acknowledge(incident.pk, ann, actor=ACTOR, now=NOW)
     incident.refresh_from_db()
     assert (incident.state, incident.snooze_until) == ("acknowledged", None)
 
 
-def test_assigning_says_whose_it_is_and_was(incident: Incident, ann: int) -> None:
+def test_assigning_says_whose_it_is_and_was(incident, ann):
     assert commands.assign(incident.pk, ann, actor=ACTOR, reason="your shift", now=NOW)
     incident.refresh_from_db()
     assert (incident.state, incident.assignee_id) == ("open", ann)
@@ -93,7 +93,7 @@ def test_assigning_says_whose_it_is_and_was(incident: Incident, ann: int) -> Non
     assert incident.assignee_id is None
 
 
-def test_snoozing_puts_it_off(incident: Incident) -> None:
+def test_snoozing_puts_it_off(incident):
     assert commands.snooze(incident.pk, NOW + HOUR, actor=ACTOR, reason="at ten", now=NOW)
     incident.refresh_from_db()
     assert (incident.state, incident.snooze_until) == ("snoozed", NOW + HOUR)
@@ -101,16 +101,14 @@ def test_snoozing_puts_it_off(incident: Incident) -> None:
 
 
 @pytest.mark.parametrize("wait", [timedelta(0), -HOUR, commands.LONGEST_SNOOZE + HOUR])
-def test_a_snooze_ends_later_and_not_too_late(incident: Incident, wait: timedelta) -> None:
+def test_a_snooze_ends_later_and_not_too_late(incident, wait):
     before = rows()
     with pytest.raises(StateError, match="within 30 days from now"):
         commands.snooze(incident.pk, NOW + wait, actor=ACTOR, now=NOW)
     assert rows() == before
 
 
-def test_resolving_by_hand_closes_its_alerts_and_what_is_raised_again_reopens_it(
-    incident: Incident, ann: int
-) -> None:
+def test_resolving_by_hand_closes_its_alerts_and_what_is_raised_again_reopens_it(incident, ann):
     assert commands.resolve(incident.pk, ann, actor=ACTOR, reason="known", now=NOW)
     incident.refresh_from_db()
     assert (incident.state, incident.resolved_at) == ("resolved", NOW)
@@ -122,7 +120,7 @@ def test_resolving_by_hand_closes_its_alerts_and_what_is_raised_again_reopens_it
     assert (incident.state, incident.members, incident.reopened) == ("open", 1, 1)
 
 
-def test_a_note_is_kept_with_its_author(incident: Incident, ann: int) -> None:
+def test_a_note_is_kept_with_its_author(incident, ann):
     assert notes.write_on_incident(incident.pk, ann, "They know.", actor=ACTOR, now=NOW)
     note = Note.objects.get()
     assert (note.incident, note.author_id, note.text, note.at) == (incident, ann, "They know.", NOW)
@@ -130,9 +128,7 @@ def test_a_note_is_kept_with_its_author(incident: Incident, ann: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x" * (notes.LONGEST_NOTE + 1)])
-def test_a_note_must_say_something_and_not_too_much(
-    incident: Incident, ann: int, text: str
-) -> None:
+def test_a_note_must_say_something_and_not_too_much(incident, ann, text):
     with pytest.raises(StateError, match="1 to 5000 characters"):
         notes.write_on_incident(incident.pk, ann, text, actor=ACTOR, now=NOW)
     assert not Note.objects.exists()
@@ -147,9 +143,7 @@ LATE: list[Callable[[int, int], bool]] = [
 
 
 @pytest.mark.parametrize("act", LATE)
-def test_late_act_on_resolved_or_missing_incident_changes_nothing(
-    incident: Incident, ann: int, act: Callable[[int, int], bool]
-) -> None:
+def test_late_act_on_resolved_or_missing_incident_changes_nothing(incident, ann, act):
     commands.resolve(incident.pk, ann, actor=ACTOR, now=NOW)
     before = rows()
     assert act(incident.pk, ann) is False
@@ -158,9 +152,7 @@ def test_late_act_on_resolved_or_missing_incident_changes_nothing(
 
 
 @pytest.mark.parametrize("act", LATE[:2])
-def test_of_two_clicks_one_does_something(
-    incident: Incident, ann: int, act: Callable[[int, int], bool]
-) -> None:
+def test_of_two_clicks_one_does_something(incident, ann, act):
     assert act(incident.pk, ann) is True
     before = rows()
     assert act(incident.pk, ann) is False
@@ -171,7 +163,7 @@ def listed(*options: str) -> str:
     return said("sas", "incidents", *options)
 
 
-def test_the_command_lists_open_ones_for_programs(incident: Incident, ann: int) -> None:
+def test_the_command_lists_open_ones_for_programs(incident, ann):
     Flow.objects.create(
         agent="a.b", window=1, opened_at=NOW - HOUR, open_until=timezone.now() + HOUR
     )
@@ -192,7 +184,7 @@ def test_the_command_lists_open_ones_for_programs(incident: Incident, ann: int) 
     }
 
 
-def test_the_command_lists_open_ones_for_people(incident: Incident) -> None:
+def test_the_command_lists_open_ones_for_people(incident):
     text = listed()
     assert "The service of agent a.b cannot be reached" in text
     assert text.endswith("1 incident.\n")
@@ -201,7 +193,7 @@ def test_the_command_lists_open_ones_for_people(incident: Incident) -> None:
     assert json.loads(listed("--json")) == {"incidents": []}
 
 
-def test_the_gravest_come_first_and_those_put_off_last() -> None:
+def test_the_gravest_come_first_and_those_put_off_last():
     for name, columns in {
         "asleep": {"severity": 1, "state": "snoozed", "snooze_until": NOW + HOUR},
         "asleep longer": {"severity": 1, "state": "snoozed", "snooze_until": NOW + 2 * HOUR},

@@ -25,7 +25,6 @@ from workers.rules.rows import AlertCall
 from workers.runtime.failpoints import durable
 from workers.store import alerts
 from workers.supervisor import beat_schedule
-from workers.testing import Wire
 
 NOW = timezone.now()
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -70,7 +69,7 @@ def priced() -> Iterator[None]:
     amounts._appraisers[:] = before
 
 
-def test_orders_that_fail_alike_are_one_incident(priced: None) -> None:
+def test_orders_that_fail_alike_are_one_incident(priced):
     alerts = [fails(at=NOW - HOUR), fails(), fails()]
     other = fails(fault={**FAULT, "kind": "transient", "code": "http_500"})
 
@@ -87,13 +86,13 @@ def test_orders_that_fail_alike_are_one_incident(priced: None) -> None:
     assert collect(NOW) == 0
 
 
-def test_incident_without_appraisal_has_no_worth() -> None:
+def test_incident_without_appraisal_has_no_worth():
     fails()
     collect(NOW)
     assert Incident.objects.get().money is None
 
 
-def test_incident_is_collected_though_appraiser_fails() -> None:
+def test_incident_is_collected_though_appraiser_fails():
     def appraise(process_ids: Collection[int]) -> dict[int, Decimal]:
         raise LookupError
 
@@ -107,7 +106,7 @@ def test_incident_is_collected_though_appraiser_fails() -> None:
     assert Incident.objects.get().members == 1
 
 
-def test_later_ones_join_the_incident_that_is_open() -> None:
+def test_later_ones_join_the_incident_that_is_open():
     fails()
     collect(NOW)
     Incident.objects.update(state="acknowledged")
@@ -118,7 +117,7 @@ def test_later_ones_join_the_incident_that_is_open() -> None:
     assert (incident.opened_at, incident.last_at) == (NOW, NOW + HOUR)
 
 
-def test_it_follows_its_members_and_is_resolved_without_any(priced: None) -> None:
+def test_it_follows_its_members_and_is_resolved_without_any(priced):
     first, *others = [fails(), fails(), fails()]
     collect(NOW)
     assert refresh(NOW) == 0
@@ -135,7 +134,7 @@ def test_it_follows_its_members_and_is_resolved_without_any(priced: None) -> Non
     assert refresh(NOW + HOUR) == 0
 
 
-def test_one_whose_cause_comes_back_soon_is_reopened() -> None:
+def test_one_whose_cause_comes_back_soon_is_reopened():
     over(fails())
     Alert.objects.update(resolved_at=None)
     collect(NOW)
@@ -148,7 +147,7 @@ def test_one_whose_cause_comes_back_soon_is_reopened() -> None:
     assert (incident.resolved_at, incident.opened_at, incident.total) == (None, NOW, 2)
 
 
-def test_cause_that_returns_late_opens_a_new_incident() -> None:
+def test_cause_that_returns_late_opens_a_new_incident():
     alert = fails()
     collect(NOW)
     over(alert)
@@ -179,9 +178,7 @@ def works(at: datetime, agent: str = "toy.run", **counts: int) -> None:
         (FAULT, 30 * MINUTE, {"ok": 3}, [2]),
     ],
 )
-def test_an_incident_is_one_outage_in_time(
-    fault: dict[str, Any], later: timedelta, counts: dict[str, int], expected: list[int]
-) -> None:
+def test_an_incident_is_one_outage_in_time(fault, later, counts, expected):
     agent = fails(fault=fault).step.agent  # type: ignore[union-attr]
     collect(NOW)
     works(NOW + 5 * MINUTE, agent, **counts)
@@ -197,7 +194,7 @@ def test_an_incident_is_one_outage_in_time(
     assert last.key == (first.key if len(expected) == 1 else f"{first.key}-2")
 
 
-def test_further_outages_have_numbers_while_others_are_open() -> None:
+def test_further_outages_have_numbers_while_others_are_open():
     keys = []
     for number in range(3):
         at = NOW + number * HOUR
@@ -219,7 +216,7 @@ def test_further_outages_have_numbers_while_others_are_open() -> None:
     assert Incident.objects.get(key=f"{first}-3").members == 3
 
 
-def test_one_that_was_put_off_is_open_again_when_its_time_is_over() -> None:
+def test_one_that_was_put_off_is_open_again_when_its_time_is_over():
     fails()
     collect(NOW)
     Incident.objects.update(state="snoozed", snooze_until=NOW + HOUR)
@@ -229,7 +226,7 @@ def test_one_that_was_put_off_is_open_again_when_its_time_is_over() -> None:
     assert (incident.state, incident.snooze_until) == ("open", None)
 
 
-def test_an_alert_raised_anew_takes_the_place_of_the_one_that_was_acknowledged() -> None:
+def test_an_alert_raised_anew_takes_the_place_of_the_one_that_was_acknowledged():
     old = fails()
     collect(NOW)
     Alert.objects.update(acknowledged_at=NOW)
@@ -243,13 +240,13 @@ def test_an_alert_raised_anew_takes_the_place_of_the_one_that_was_acknowledged()
     assert (incident.members, incident.total) == (1, 2)
 
 
-def test_an_alert_that_was_closed_before_the_sweep_opens_none() -> None:
+def test_an_alert_that_was_closed_before_the_sweep_opens_none():
     over(fails())
     assert collect(NOW) == 0
     assert not Incident.objects.exists()
 
 
-def test_two_sweeps_at_once_attach_each_alert_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_sweeps_at_once_attach_each_alert_once(monkeypatch):
     fails()
     real = incidents.amounts.amounts
 
@@ -264,9 +261,7 @@ def test_two_sweeps_at_once_attach_each_alert_once(monkeypatch: pytest.MonkeyPat
     assert (incident.members, incident.total) == (1, 1)
 
 
-def test_alert_arriving_during_refresh_keeps_incident_from_resolving(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_alert_arriving_during_refresh_keeps_incident_from_resolving(monkeypatch):
     alert = fails()
     collect(NOW)
     over(alert)
@@ -285,7 +280,7 @@ def test_alert_arriving_during_refresh_keeps_incident_from_resolving(
     assert (incident.state, incident.members) == ("open", 1)
 
 
-def test_a_round_attaches_a_portion_and_a_sweep_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_attaches_a_portion_and_a_sweep_all(monkeypatch):
     monkeypatch.setattr(incidents, "PORTION", 2)
     for _ in range(5):
         fails()
@@ -294,7 +289,7 @@ def test_a_round_attaches_a_portion_and_a_sweep_all(monkeypatch: pytest.MonkeyPa
     assert Incident.objects.get().members == 5
 
 
-def test_a_sweep_resolves_an_incident_whose_cause_has_ended() -> None:
+def test_a_sweep_resolves_an_incident_whose_cause_has_ended():
     alert = fails()
     supervisor.sweep()
     assert Incident.objects.get().state == "open"
@@ -304,7 +299,7 @@ def test_a_sweep_resolves_an_incident_whose_cause_has_ended() -> None:
     assert (incident.state, incident.members) == ("resolved", 0)
 
 
-def test_an_alert_about_no_process_has_an_incident_of_its_own() -> None:
+def test_an_alert_about_no_process_has_an_incident_of_its_own():
     for agent in ("a.b", "a.c"):
         AlertFactory(
             cause=f"breaker_open:agent:{agent}",
@@ -316,7 +311,7 @@ def test_an_alert_about_no_process_has_an_incident_of_its_own() -> None:
     assert sorted(row.params["about"] for row in Incident.objects.all()) == ["a.b", "a.c"]
 
 
-def test_incident_of_150_failures_resolves_once_orders_are_resubmitted(wire: Wire) -> None:
+def test_incident_of_150_failures_resolves_once_orders_are_resubmitted(wire):
     """Nobody touches an alert: the resubmission of the orders is all that it takes."""
     beat_schedule.ensure_flow()
 
@@ -355,7 +350,7 @@ def again(alert: Alert, reason: str, at: Any = NOW) -> None:
         alerts.write([call], at)
 
 
-def test_order_that_fails_anew_moves_to_incident_of_new_cause() -> None:
+def test_order_that_fails_anew_moves_to_incident_of_new_cause():
     """It was resubmitted, and failed of something else before the sweep had looked."""
     alert = fails(params={"reason": "answered 500"})
     other = fails(params={"reason": "answered 500"})
@@ -376,7 +371,7 @@ def test_order_that_fails_anew_moves_to_incident_of_new_cause() -> None:
     assert (before.members, alert.incident.members, alert.incident.total) == (1, 1, 1)
 
 
-def test_order_that_fails_of_same_cause_stays_in_its_incident() -> None:
+def test_order_that_fails_of_same_cause_stays_in_its_incident():
     alert = fails(params={"reason": "no"})
     collect(NOW)
     again(alert, "no")
@@ -390,7 +385,7 @@ def late(why: str, seconds: int, at: Any = NOW, duty: str = "sweep") -> None:
     alerts.raise_alert("duty_overdue", params=says, subject=duty, now=at)
 
 
-def test_alert_without_process_stays_in_incident_and_updates_its_text() -> None:
+def test_alert_without_process_stays_in_incident_and_updates_its_text():
     """A duty is raised anew every two seconds, with other words each time."""
     late("unasked", 10)
     collect(NOW)
@@ -406,7 +401,7 @@ def test_alert_without_process_stays_in_incident_and_updates_its_text() -> None:
     assert refresh(NOW + HOUR) == 0
 
 
-def test_late_duties_share_one_incident_that_names_duties_still_late() -> None:
+def test_late_duties_share_one_incident_that_names_duties_still_late():
     late("unasked", 10)
     late("unasked", 10, duty="poll")
     collect(NOW)
@@ -428,9 +423,7 @@ def test_late_duties_share_one_incident_that_names_duties_still_late() -> None:
     assert (incident.state, incident.params["said"]["duty"]) == ("resolved", "sweep")
 
 
-def test_what_stays_the_same_costs_two_statements(
-    django_assert_num_queries: Any,
-) -> None:
+def test_what_stays_the_same_costs_two_statements(django_assert_num_queries):
     late("unasked", 10)
     fails()
     collect(NOW)

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 from weakref import WeakSet
@@ -39,7 +38,7 @@ def ids(messages: Any) -> list[str]:
     return [message.id for message in messages]
 
 
-def test_what_the_project_has_not_given_gets_the_engines_value() -> None:
+def test_what_the_project_has_not_given_gets_the_engines_value():
     app = celery_app(broker_url="amqp://mq/acme")
 
     install(app)
@@ -48,7 +47,7 @@ def test_what_the_project_has_not_given_gets_the_engines_value() -> None:
     assert app.conf.broker_transport_options == conf.transport_options("amqp")
 
 
-def test_what_the_project_has_given_stays() -> None:
+def test_what_the_project_has_given_stays():
     app = celery_app(
         broker_url="amqp://mq/acme",
         broker_transport_options={"read_timeout": 60},
@@ -64,9 +63,7 @@ def test_what_the_project_has_given_stays() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["redis", "rediss", "filesystem"])
-def test_a_broker_gets_the_transport_that_is_mended(
-    scheme: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broker_gets_the_transport_that_is_mended(scheme, monkeypatch):
     monkeypatch.setitem(TRANSPORT_ALIASES, scheme, "stock")
 
     install(celery_app())
@@ -98,7 +95,7 @@ def _agent_queues() -> set[str]:
     return set(agent_queues())
 
 
-def test_installing_twice_is_once_and_after_use_is_too_late() -> None:
+def test_installing_twice_is_once_and_after_use_is_too_late():
     app, used = celery_app(), celery_app()
     install(app)
     install(app)
@@ -108,9 +105,7 @@ def test_installing_twice_is_once_and_after_use_is_too_late() -> None:
         install(used)
 
 
-def test_an_app_without_the_engine_is_refused_by_check_worker_and_beat(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_app_without_the_engine_is_refused_by_check_worker_and_beat(monkeypatch):
     app = celery_app(broker_url="memory://")
     monkeypatch.setattr("workers.checks.celery.current_app", app)
     monkeypatch.setattr("celery.current_app", app)
@@ -131,9 +126,7 @@ def test_an_app_without_the_engine_is_refused_by_check_worker_and_beat(
     _refuse_uninstalled()
 
 
-def test_another_app_of_a_project_that_has_the_engine_in_one_starts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_another_app_of_a_project_that_has_the_engine_in_one_starts(monkeypatch):
     app, other = celery_app(), celery_app()
     monkeypatch.setattr(marker, "_apps", WeakSet())
     monkeypatch.setattr("celery.current_app", other)
@@ -145,7 +138,7 @@ def test_another_app_of_a_project_that_has_the_engine_in_one_starts(
     _refuse_uninstalled()
 
 
-def test_a_rate_limit_for_all_tasks_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rate_limit_for_all_tasks_is_told_of(monkeypatch):
     from celery import current_app
 
     assert "workers.W014" not in ids(warnings.check_celery(None))
@@ -157,7 +150,7 @@ def test_a_rate_limit_for_all_tasks_is_told_of(monkeypatch: pytest.MonkeyPatch) 
     assert dispatch.TAKE in warning.msg
 
 
-def test_a_command_that_has_imported_no_task_is_told_of_it_as_well() -> None:
+def test_a_command_that_has_imported_no_task_is_told_of_it_as_well():
     script = """
 import django
 django.setup()
@@ -197,7 +190,7 @@ class MigratesElsewhere:
 @pytest.mark.parametrize(
     "router", [WritesElsewhere, ReadsElsewhere, MigratesElsewhere, WritesDeskElsewhere]
 )
-def test_a_router_that_moves_the_engines_tables_is_refused(router: Callable[[], Any]) -> None:
+def test_a_router_that_moves_the_engines_tables_is_refused(router):
     assert "workers.E023" not in ids(check_databases(None))
     with override_settings(DATABASE_ROUTERS=[router()]):
         assert ids(check_databases(None)).count("workers.E023") == 1
@@ -210,9 +203,7 @@ def test_a_router_that_moves_the_engines_tables_is_refused(router: Callable[[], 
         *(one.task for one in (wake_ups.RUN_JOBS, wake_ups.KEEP_HEALTH, wake_ups.EXAMINE)),
     ],
 )
-def test_the_engines_own_tasks_keep_their_promises_whatever_the_projects_others_do(
-    name: str,
-) -> None:
+def test_the_engines_own_tasks_keep_their_promises_whatever_the_projects_others_do(name):
     from celery import current_app
 
     discovery.import_modules("tasks")

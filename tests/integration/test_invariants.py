@@ -25,11 +25,11 @@ from workers.models import Alert, Journal, LiveStep, Process, Step
 from workers.ops import invariant_check
 from workers.ops import invariants as engine
 from workers.store.db import dialect, slices
-from workers.testing import Wire, pass_time
+from workers.testing import pass_time
 
 
 @pytest.fixture
-def lively(wire: Wire) -> Process:
+def lively(wire) -> Process:
     """Fill the store with processes in every state; return one that is processed."""
 
     def moody(call: Call) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def lively(wire: Wire) -> Process:
     return healed
 
 
-def test_a_healthy_store_breaks_none(lively: Process) -> None:
+def test_a_healthy_store_breaks_none(lively):
     assert engine.violations() == []
 
 
@@ -85,11 +85,7 @@ def an_old_deadline(process: Process) -> None:
 
 
 def an_undo_too_early(process: Process) -> None:
-    common = {
-        "process": process,
-        "agent": "toy.undoer",
-        "failure_threshold": 10,
-    }
+    common = {"process": process, "agent": "toy.undoer", "failure_threshold": 10}
     for place, (name, state, after) in enumerate(
         [("unbottom", "waiting", []), ("unleft", "error", ["unbottom"])], 10
     ):
@@ -178,7 +174,7 @@ BREAKS: dict[str, Callable[[Process], object]] = {
 }
 
 
-def test_a_process_whose_version_is_unknown_may_stand_still(lively: Process) -> None:
+def test_a_process_whose_version_is_unknown_may_stand_still(lively):
     fresh = Process.objects.get(subject="Fresh")
     Step.objects.filter(process=fresh).update(state="waiting", not_before=None)
     now = timezone.now()
@@ -187,7 +183,7 @@ def test_a_process_whose_version_is_unknown_may_stand_still(lively: Process) -> 
     assert engine.violations() == []
 
 
-def test_a_process_whose_journal_was_pruned_is_not_compared_with_it(lively: Process) -> None:
+def test_a_process_whose_journal_was_pruned_is_not_compared_with_it(lively):
     Journal.objects.filter(process=lively).delete()
     assert engine.violations() != []
 
@@ -196,7 +192,7 @@ def test_a_process_whose_journal_was_pruned_is_not_compared_with_it(lively: Proc
     assert engine.violations() == []
 
 
-def test_a_number_that_two_rows_have_is_found(lively: Process) -> None:
+def test_a_number_that_two_rows_have_is_found(lively):
     last = Journal.objects.filter(process=lively).order_by("-sequence").exclude(sequence=None)[0]
     assert last.sequence is not None
     Journal.objects.filter(process=lively, sequence=last.sequence - 1).update(
@@ -206,7 +202,7 @@ def test_a_number_that_two_rows_have_is_found(lively: Process) -> None:
     assert {found.invariant for found in engine.violations()} == {"sequence_has_no_gap"}
 
 
-def test_a_key_of_another_process_is_found(lively: Process) -> None:
+def test_a_key_of_another_process_is_found(lively):
     step = Step.objects.exclude(process=lively).first()
     assert step is not None
     step.idempotency_key = f"{lively.uid.hex}:99:1"
@@ -215,12 +211,12 @@ def test_a_key_of_another_process_is_found(lively: Process) -> None:
     assert {found.invariant for found in engine.violations()} == {"keys_are_their_own"}
 
 
-def test_every_invariant_has_a_break() -> None:
+def test_every_invariant_has_a_break():
     assert set(BREAKS) == {invariant.name for invariant in engine.INVARIANTS}
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_a_broken_invariant_is_found(lively: Process, name: str) -> None:
+def test_a_broken_invariant_is_found(lively, name):
     BREAKS[name](lively)
 
     assert name in {violation.invariant for violation in engine.violations()}
@@ -235,7 +231,7 @@ def check(*words: str) -> tuple[str, int]:
     return out.getvalue(), 0
 
 
-def test_the_command_prints_the_rows_and_exits_1_where_one_is_broken(lively: Process) -> None:
+def test_the_command_prints_the_rows_and_exits_1_where_one_is_broken(lively):
     count = len(engine.INVARIANTS) + len(shop.OWN_NAMES)
     text, code = check()
     assert (code, text) == (
@@ -255,9 +251,7 @@ def test_the_command_prints_the_rows_and_exits_1_where_one_is_broken(lively: Pro
 @pytest.mark.parametrize(
     ("error", "said"), [("refused\nIs the server running?", "refused"), ("", "OperationalError")]
 )
-def test_the_command_says_what_to_do_while_the_database_is_away(
-    error: str, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_says_what_to_do_while_the_database_is_away(error, said, monkeypatch):
     def away(*_: object) -> list[tuple[int, int]]:
         raise OperationalError(error)
 
@@ -267,7 +261,7 @@ def test_the_command_says_what_to_do_while_the_database_is_away(
         check("--json")
 
 
-def test_slices_find_what_the_whole_finds(lively: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slices_find_what_the_whole_finds(lively, monkeypatch):
     monkeypatch.setattr(slices, "SLICE", 1)
     Step.objects.filter(name="left").update(attempt=7)
     Journal.objects.filter(event="processed", step__isnull=True).update(after="pending")
@@ -286,9 +280,7 @@ def test_slices_find_what_the_whole_finds(lively: Process, monkeypatch: pytest.M
     assert max(of for _name, _done, of in told) >= 4
 
 
-def test_an_invariant_that_takes_too_long_is_not_known_and_the_others_are(
-    lively: Process, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_invariant_that_takes_too_long_is_not_known_and_the_others_are(lively, monkeypatch):
     real = invariant_check.queries
 
     def slow(invariant: engine.Invariant, *given: Any, **more: Any) -> list[str]:
@@ -313,9 +305,7 @@ def test_an_invariant_that_takes_too_long_is_not_known_and_the_others_are(
 
 
 @pytest.mark.postgresql
-def test_a_statement_has_a_limit_of_its_own(
-    lively: Process, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_statement_has_a_limit_of_its_own(lively, monkeypatch):
     real = invariant_check.queries
 
     def slow(invariant: engine.Invariant, *given: Any, **more: Any) -> list[str]:
@@ -332,9 +322,7 @@ def test_a_statement_has_a_limit_of_its_own(
 
 
 @pytest.mark.postgresql
-def test_the_limit_of_requests_does_not_hold_for_it(
-    lively: Process, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_limit_of_requests_does_not_hold_for_it(lively, monkeypatch):
     asked = ["SELECT 'limit', current_setting('statement_timeout')"]
     monkeypatch.setattr(invariant_check, "queries", lambda *given, **more: asked)
     assert dialect.fetch(asked[0]) == [("limit", "15s")]
@@ -364,7 +352,7 @@ def effect(order: Order, operation: str, amount: str = "19.00") -> dict[str, Any
     return {"key": "k", "operation": operation, "order": order.number, "amount": amount}
 
 
-def test_an_order_with_one_charge_breaks_none(order: Order) -> None:
+def test_an_order_with_one_charge_breaks_none(order):
     assert shop.violations(ledgers(payment=[effect(order, "charge")])) == []
 
 
@@ -377,21 +365,19 @@ def test_an_order_with_one_charge_breaks_none(order: Order) -> None:
     ],
     ids=["twice", "undone", "undone and done again"],
 )
-def test_effects_beyond_those_undone_are_found(
-    order: Order, effects: list[str], broken: dict[str, int]
-) -> None:
+def test_effects_beyond_those_undone_are_found(order, effects, broken):
     found = shop.violations(ledgers(payment=[effect(order, one) for one in effects]))
 
     assert Counter(violation.invariant for violation in found) == broken
 
 
-def test_a_wrong_amount_is_found(order: Order) -> None:
+def test_a_wrong_amount_is_found(order):
     found = shop.violations(ledgers(payment=[effect(order, "charge", "18.99")]))
 
     assert [violation.invariant for violation in found] == ["money_adds_up"]
 
 
-def test_a_processed_step_without_its_effect_is_found(order: Order) -> None:
+def test_a_processed_step_without_its_effect_is_found(order):
     Step.objects.filter(name="charge_payment").update(state="processed", result={})
 
     found = shop.violations(ledgers())
@@ -399,7 +385,7 @@ def test_a_processed_step_without_its_effect_is_found(order: Order) -> None:
     assert [violation.invariant for violation in found] == ["processed_means_done"]
 
 
-def test_stock_reserved_twice_is_found(order: Order) -> None:
+def test_stock_reserved_twice_is_found(order):
     Step.objects.filter(name="reserve_stock").update(state="processed", result={}, not_before=None)
     for key in ("a", "b"):
         Reservation.objects.create(
@@ -415,7 +401,7 @@ def test_stock_reserved_twice_is_found(order: Order) -> None:
     assert [violation.invariant for violation in found] == ["stock_is_reserved_once"]
 
 
-def test_a_process_without_its_order_is_found(order: Order) -> None:
+def test_a_process_without_its_order_is_found(order):
     order.lines.all().delete()
     order.delete()
 

@@ -15,7 +15,6 @@ from workers.desk.admin import causes
 from workers.desk.models import BulkItem, BulkJob
 from workers.desk.store import jobs
 from workers.models import Alert, Incident, Process, Step
-from workers.testing import Wire
 from workers.wire import dispatch
 
 NOW = timezone.now()
@@ -47,7 +46,7 @@ def failed(count: int, **step: Any) -> list[Process]:
     return processes
 
 
-def test_an_incident_is_resubmitted_and_followed(wire: Wire) -> None:
+def test_an_incident_is_resubmitted_and_followed(wire):
     members, other = failed(3), failed(1)
     pay = incident_of(members)
     alert = incident_of(other, "failure:other").alerts.get()
@@ -78,7 +77,7 @@ def test_an_incident_is_resubmitted_and_followed(wire: Wire) -> None:
     ]
 
 
-def test_a_dry_run_says_what_would_happen_and_does_nothing() -> None:
+def test_a_dry_run_says_what_would_happen_and_does_nothing():
     known, unknown = failed(2), failed(1, effect="unsafe", is_in_doubt=True)
     incident_of([*known, *unknown])
     before = list(Step.objects.order_by("pk").values())
@@ -99,14 +98,14 @@ def test_a_dry_run_says_what_would_happen_and_does_nothing() -> None:
     assert (BulkJob.objects.get().landed, BulkJob.objects.get().refused) == (3, 0)
 
 
-def test_what_is_refused_at_its_turn_is_in_the_job() -> None:
+def test_what_is_refused_at_its_turn_is_in_the_job():
     incident_of([*failed(1), *failed(1, effect="unsafe", is_in_doubt=True)])
     run("start", "resubmit", "--incident", "failure:pay", "--reason", "r")
     job = BulkJob.objects.get()
     assert (job.total, job.done, job.refused) == (2, 2, 1)
 
 
-def test_a_large_one_is_left_to_the_workers_and_steered(wire: Wire) -> None:
+def test_a_large_one_is_left_to_the_workers_and_steered(wire):
     incident_of(failed(3))
     lines = run(
         *("start", "resubmit", "--incident", "failure:pay", "--reason", "r", "--rate", "1.5"),
@@ -132,7 +131,7 @@ def test_a_large_one_is_left_to_the_workers_and_steered(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("option", ["error", "job", "workflow", "step", "agent"])
-def test_other_sets_have_names_too(option: str) -> None:
+def test_other_sets_have_names_too(option):
     wanted = order_in_error().process
     other = ProcessFactory(state="error", workflow="other")
     fault = {"kind": "permanent", "code": "gone", "message": "no"}
@@ -169,7 +168,7 @@ def test_other_sets_have_names_too(option: str) -> None:
         (("--workflow", "k", "--reason", "r", "--limit", "0"), "--limit must be 1 or more"),
     ],
 )
-def test_what_cannot_be_done_is_said(words: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_done_is_said(words, said):
     failed(1)
     with pytest.raises(CommandError, match=said):
         run("start", "resubmit", *words)
@@ -177,12 +176,12 @@ def test_what_cannot_be_done_is_said(words: tuple[str, ...], said: str) -> None:
 
 
 @pytest.mark.parametrize("act", ["show", "pause", "resume", "stop"])
-def test_there_is_no_such_job(act: str) -> None:
+def test_there_is_no_such_job(act):
     with pytest.raises(CommandError, match="There is no job 7"):
         run(act, 7)
 
 
-def test_a_sample_is_looked_at_before_the_rest_goes_on(wire: Wire) -> None:
+def test_a_sample_is_looked_at_before_the_rest_goes_on(wire):
     failed(4)
     number = run("start", "resubmit", "--step", "pay", "--sample", "2", "--reason", "r")[-1]
 

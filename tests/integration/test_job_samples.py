@@ -6,10 +6,9 @@ from workers.desk.operate import jobs
 from workers.desk.store import jobs as store
 from workers.desk.store.jobs import ChunkResult
 from workers.models import Journal, Process
-from workers.testing import Wire
 
 
-def test_a_sample_is_changed_and_then_the_job_pauses_by_itself() -> None:
+def test_a_sample_is_changed_and_then_the_job_pauses_by_itself():
     processes = failed(7)
     job_id = job_of(processes, sample=3)
 
@@ -29,7 +28,7 @@ def test_a_sample_is_changed_and_then_the_job_pauses_by_itself() -> None:
     assert Journal.objects.filter(event="job_paused").count() == 1
 
 
-def test_what_is_refused_is_no_sample() -> None:
+def test_what_is_refused_is_no_sample():
     processes = failed(5)
     Process.objects.filter(pk__in=[one.pk for one in processes[:2]]).update(sequence=9)
     job_id = job_of(processes, sample=2)
@@ -39,13 +38,13 @@ def test_what_is_refused_is_no_sample() -> None:
     assert (job.state, job.landed, job.refused) == ("paused", 2, 2)
 
 
-def test_a_job_no_larger_than_its_sample_is_done() -> None:
+def test_a_job_no_larger_than_its_sample_is_done():
     job_id = job_of(failed(3), sample=3)
     assert store.work(job_id, 200).is_over
     assert BulkJob.objects.get().state == "done"
 
 
-def test_job_paused_by_operator_after_sample_awaits_no_review() -> None:
+def test_job_paused_by_operator_after_sample_awaits_no_review():
     job_id = job_of(failed(4), sample=2)
     store.work(job_id, 200)
     store.steer(job_id, "resume", actor="operator:bob")
@@ -53,7 +52,7 @@ def test_job_paused_by_operator_after_sample_awaits_no_review() -> None:
     assert not BulkJob.objects.get().is_sampled
 
 
-def test_a_small_job_stops_at_its_sample_at_once(wire: Wire) -> None:
+def test_a_small_job_stops_at_its_sample_at_once(wire):
     jobs.start("resubmit", seen(failed(6)), sample=5, **WHO)
     job = BulkJob.objects.get()
     assert (job.state, job.done) == ("paused", 5)

@@ -23,7 +23,6 @@ from workers.models import Journal, Lease, Process, Step
 from workers.rules.rate_limit import REFILL, SAVED_UP
 from workers.rules.refusals import text_of
 from workers.store import leases
-from workers.testing import Wire
 from workers.wire import dispatch
 
 WHO: dict[str, Any] = {"actor": "operator:ann", "reason": "the bank is back", "source": {}}
@@ -56,7 +55,7 @@ def resubmitted(process: Process) -> int:
     return rows.count()
 
 
-def test_the_set_is_frozen_before_anything_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_set_is_frozen_before_anything_is_done(monkeypatch):
     monkeypatch.setattr(store, "FROZEN_AT_ONCE", 2)
     processes = failed(5)
     before = list(Process.objects.order_by("pk").values())
@@ -95,13 +94,13 @@ def test_the_set_is_frozen_before_anything_is_done(monkeypatch: pytest.MonkeyPat
     }
 
 
-def test_an_unknown_verb_makes_no_job() -> None:
+def test_an_unknown_verb_makes_no_job():
     with pytest.raises(StateError, match="must be one of resubmit, redo, retry"):
         job_of(failed(1), verb="explode")
     assert not BulkJob.objects.exists()
 
 
-def test_a_chunk_acts_on_the_next_processes_and_says_so_of_their_items() -> None:
+def test_a_chunk_acts_on_the_next_processes_and_says_so_of_their_items():
     processes = failed(3)
     job_id = job_of(processes)
 
@@ -127,7 +126,7 @@ def test_a_chunk_acts_on_the_next_processes_and_says_so_of_their_items() -> None
     assert [resubmitted(process) for process in processes] == [1, 1, 1]
 
 
-def test_what_has_moved_is_gone_or_forbids_the_verb_is_refused_with_the_reason() -> None:
+def test_what_has_moved_is_gone_or_forbids_the_verb_is_refused_with_the_reason():
     moved, gone, over, good = failed(4)
     job_id = job_of([moved, gone, over, good])
     Process.objects.filter(pk=moved.pk).update(sequence=7)
@@ -152,7 +151,7 @@ def test_what_has_moved_is_gone_or_forbids_the_verb_is_refused_with_the_reason()
     assert (job.state, job.total, job.done, job.refused, job.landed) == ("done", 4, 4, 3, 1)
 
 
-def test_a_worker_that_dies_has_done_both_or_neither(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_dies_has_done_both_or_neither(monkeypatch):
     """What the guard is: the item's row is written in the transaction of the act."""
     (process,) = failed(1)
     job_id = job_of([process])
@@ -180,7 +179,7 @@ def test_a_worker_that_dies_has_done_both_or_neither(monkeypatch: pytest.MonkeyP
         ("stop", "planned", "stopped"),
     ],
 )
-def test_a_job_is_steered(act: str, before: str, after: str) -> None:
+def test_a_job_is_steered(act, before, after):
     job_id = job_of(failed(1))
     BulkJob.objects.update(state=before)
 
@@ -203,7 +202,7 @@ def test_a_job_is_steered(act: str, before: str, after: str) -> None:
         *(("stop", state) for state in ("stopped", "done")),
     ],
 )
-def test_what_its_state_forbids_changes_nothing(act: str, state: str) -> None:
+def test_what_its_state_forbids_changes_nothing(act, state):
     job_id = job_of(failed(1))
     BulkJob.objects.update(state=state)
     before = BulkJob.objects.values().get()
@@ -215,12 +214,12 @@ def test_what_its_state_forbids_changes_nothing(act: str, state: str) -> None:
     assert not Journal.objects.filter(actor="operator:bob").exists()
 
 
-def test_a_job_that_is_not_there_cannot_be_steered() -> None:
+def test_a_job_that_is_not_there_cannot_be_steered():
     with pytest.raises(StateError, match="There is no job 7"):
         store.steer(7, "stop", actor="operator:bob")
 
 
-def test_its_rate_is_obeyed() -> None:
+def test_its_rate_is_obeyed():
     job_id = job_of(failed(7), rate_per_second=2.0)
     at = NOW + timedelta(hours=1)
 
@@ -233,7 +232,7 @@ def test_its_rate_is_obeyed() -> None:
     assert BulkJob.objects.get().done == 3
 
 
-def test_a_set_that_was_cut_off_is_never_acted_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_set_that_was_cut_off_is_never_acted_on(monkeypatch):
     (process,) = failed(1)
 
     def die(*args: Any, **kwargs: Any) -> None:
@@ -250,20 +249,18 @@ def test_a_set_that_was_cut_off_is_never_acted_on(monkeypatch: pytest.MonkeyPatc
     assert resubmitted(process) == 0
 
 
-def test_a_small_job_is_worked_at_once_and_wakes_the_scheduler(wire: Wire) -> None:
+def test_a_small_job_is_worked_at_once_and_wakes_the_scheduler(wire):
     job_id = jobs.start("resubmit", seen(failed(3)), **WHO)
     assert BulkJob.objects.get(pk=job_id).state == "done"
     assert [message.task for message in wire.messages] == [dispatch.ADVANCE]
 
 
-def test_a_pause_wakes_nobody(wire: Wire) -> None:
+def test_a_pause_wakes_nobody(wire):
     jobs.start("pause", seen(failed(1)), **WHO)
     assert wire.messages == []
 
 
-def test_a_large_job_or_one_with_a_rate_is_left_to_the_workers(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_job_or_one_with_a_rate_is_left_to_the_workers(wire, monkeypatch):
     monkeypatch.setattr(jobs, "AT_ONCE", 2)
     jobs.start("resubmit", seen(failed(3)), **WHO)
     jobs.start("resubmit", seen(failed(1)), **WHO, rate_per_second=1.0)
@@ -272,9 +269,7 @@ def test_a_large_job_or_one_with_a_rate_is_left_to_the_workers(
     assert asked == [(wake_ups.RUN_JOBS.task, "sas.scheduler")] * 2
 
 
-def test_jobs_take_turns_and_a_slice_asks_for_the_next(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> None:
+def test_jobs_take_turns_and_a_slice_asks_for_the_next(wire, monkeypatch, settings):
     settings.SAS_JOB_BATCH = 1
     first, second = job_of(failed(2)), job_of(failed(2))
     monkeypatch.setattr(jobs, "SLICE_SECONDS", -1.0)
@@ -294,7 +289,7 @@ def test_jobs_take_turns_and_a_slice_asks_for_the_next(
     assert [first, second] == list(BulkJob.objects.order_by("pk").values_list("pk", flat=True))
 
 
-def test_a_rate_makes_an_appointment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rate_makes_an_appointment(monkeypatch):
     asked: list[float] = []
     monkeypatch.setattr(wake_ups.RUN_JOBS, "after", asked.append)
     job_of(failed(5), rate_per_second=1.0)
@@ -304,14 +299,14 @@ def test_a_rate_makes_an_appointment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0.2 <= asked[0] <= 1.0 / REFILL
 
 
-def test_one_worker_at_a_time_works_jobs(wire: Wire) -> None:
+def test_one_worker_at_a_time_works_jobs(wire):
     job_of(failed(1))
     leases.acquire(states.JOBS, "another", 5)
     jobs.run()
     assert (BulkJob.objects.get().done, wire.messages) == (0, [])
 
 
-def test_poll_asks_for_work_on_jobs_that_no_worker_works(wire: Wire) -> None:
+def test_poll_asks_for_work_on_jobs_that_no_worker_works(wire):
     job_of(failed(1))
     scheduler.advance()
     assert len(wire.of(wake_ups.RUN_JOBS.task)) == 1
@@ -324,15 +319,13 @@ def test_poll_asks_for_work_on_jobs_that_no_worker_works(wire: Wire) -> None:
     assert wire.of(wake_ups.RUN_JOBS.task) == []
 
 
-def test_the_poll_asks_for_nothing_where_no_job_runs(wire: Wire) -> None:
+def test_the_poll_asks_for_nothing_where_no_job_runs(wire):
     store.steer(job_of(failed(1)), "pause", actor="operator:ann")
     scheduler.advance()
     assert wire.of(wake_ups.RUN_JOBS.task) == []
 
 
-def test_a_process_on_which_the_verb_fails_holds_up_no_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_process_on_which_the_verb_fails_holds_up_no_other(monkeypatch):
     processes = failed(3)
     real = job_verbs.VERBS["resubmit"]
 
@@ -351,7 +344,7 @@ def test_a_process_on_which_the_verb_fails_holds_up_no_other(
     assert (job.state, job.done, job.refused) == ("done", 3, 1)
 
 
-def test_code_that_lacks_the_verb_leaves_a_job_to_others(wire: Wire) -> None:
+def test_code_that_lacks_the_verb_leaves_a_job_to_others(wire):
     job_of(failed(1))
     BulkJob.objects.update(verb="of_tomorrow")
     jobs.run()
@@ -359,7 +352,7 @@ def test_code_that_lacks_the_verb_leaves_a_job_to_others(wire: Wire) -> None:
     assert (job.state, job.done) == ("running", 0)
 
 
-def test_every_verb_does_what_the_verb_on_one_process_does(wire: Wire) -> None:
+def test_every_verb_does_what_the_verb_on_one_process_does(wire):
     """Each verb of a job, on a process that is ready for it."""
     ready = {
         "resubmit": toys.failed(wire, "Toy 1"),
@@ -388,7 +381,7 @@ def test_every_verb_does_what_the_verb_on_one_process_does(wire: Wire) -> None:
         assert entry.detail.get("reason") == "the bank is back", verb
 
 
-def test_job_refuses_step_of_unknown_outcome_unless_nothing_happened() -> None:
+def test_job_refuses_step_of_unknown_outcome_unless_nothing_happened():
     process, other = failed(2)
     doubt = {"effect": "unsafe", "may_have_effect": True, "is_in_doubt": True}
     put(Step.objects.filter(process__in=[process, other]), **doubt)
@@ -401,7 +394,7 @@ def test_job_refuses_step_of_unknown_outcome_unless_nothing_happened() -> None:
     assert BulkItem.objects.get(process=other).state == "landed"
 
 
-def test_what_became_of_them_is_read_from_the_processes(wire: Wire) -> None:
+def test_what_became_of_them_is_read_from_the_processes(wire):
     processes = [toys.failed(wire, f"Toy {n}") for n in range(4)]
     for process in processes:
         process.refresh_from_db()
@@ -433,7 +426,7 @@ def _outcome(**counts: int) -> dict[str, int]:
     return {"processed": 0, "failed_again": 0, "waiting": 0, "undone": 0, **counts}
 
 
-def test_a_branch_that_fails_while_others_go_on_has_failed_again() -> None:
+def test_a_branch_that_fails_while_others_go_on_has_failed_again():
     (process,) = failed(1)
     job_id = job_of([process])
     store.work(job_id, 1)

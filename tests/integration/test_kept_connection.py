@@ -1,7 +1,7 @@
 """The connection that a worker keeps: looked at now and then, and always after trouble."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -23,7 +23,7 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(monkeypatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(db_connections, "monotonic", clock)
     monkeypatch.setattr(db_connections, "_look", db_connections._Look())
@@ -31,7 +31,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def looks(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+def looks(clock, monkeypatch) -> Iterator[list[float]]:
     """Note when the connection was looked at."""
     found: list[float] = []
 
@@ -54,7 +54,7 @@ def _run() -> None:
         _work()
 
 
-def test_it_is_looked_at_once_in_a_while(clock: Clock, looks: list[float]) -> None:
+def test_it_is_looked_at_once_in_a_while(clock, looks):
     for _ in range(3):
         _run()
     clock.now += db_connections.TRUSTED_SECONDS
@@ -64,7 +64,7 @@ def test_it_is_looked_at_once_in_a_while(clock: Clock, looks: list[float]) -> No
     assert looks == [1000.0, 1000.0 + db_connections.TRUSTED_SECONDS]
 
 
-def test_it_is_looked_at_after_a_task_that_raised(looks: list[float]) -> None:
+def test_it_is_looked_at_after_a_task_that_raised(looks):
     _run()
     with pytest.raises(KeyError), db_connections.kept():
         raise KeyError
@@ -74,7 +74,7 @@ def test_it_is_looked_at_after_a_task_that_raised(looks: list[float]) -> None:
     assert len(looks) == 2
 
 
-def test_it_is_looked_at_after_an_error_that_was_swallowed(looks: list[float]) -> None:
+def test_it_is_looked_at_after_an_error_that_was_swallowed(looks):
     _run()
     with db_connections.kept(), pytest.raises(Exception, match="nothing_like_it"):
         dialect.execute("SELECT 1 FROM nothing_like_it")
@@ -85,7 +85,7 @@ def test_it_is_looked_at_after_an_error_that_was_swallowed(looks: list[float]) -
 
 
 @pytest.mark.postgresql
-def test_connection_is_replaced_after_task_that_raised(looks: list[float]) -> None:
+def test_connection_is_replaced_after_task_that_raised(looks):
     _run()
     before = connection.connection
     with pytest.raises(KeyError), db_connections.kept():
@@ -97,7 +97,7 @@ def test_connection_is_replaced_after_task_that_raised(looks: list[float]) -> No
 
 
 @pytest.mark.postgresql
-def test_one_that_was_left_without_autocommit_is_replaced(looks: list[float]) -> None:
+def test_one_that_was_left_without_autocommit_is_replaced(looks):
     _run()
     left = connection.connection
     with db_connections.kept():
@@ -110,7 +110,7 @@ def test_one_that_was_left_without_autocommit_is_replaced(looks: list[float]) ->
     assert (left.closed, connection.get_autocommit()) == (True, True)
 
 
-def test_each_thread_looks_at_its_own(looks: list[float]) -> None:
+def test_each_thread_looks_at_its_own(looks):
     def elsewhere() -> None:
         try:
             connection.ensure_connection()
@@ -135,9 +135,7 @@ def test_each_thread_looks_at_its_own(looks: list[float]) -> None:
         (tasks.prune, "retention.prune"),
     ],
 )
-def test_every_task_runs_on_it(
-    task: Callable[[], None], work: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_task_runs_on_it(task, work, monkeypatch):
     told: list[str] = []
 
     @contextmanager
@@ -157,9 +155,7 @@ def test_every_task_runs_on_it(
 
 @pytest.mark.postgresql
 @pytest.mark.parametrize("age", [0, None])
-def test_one_that_was_left_in_the_middle_of_something_is_replaced(
-    age: int | None, looks: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_was_left_in_the_middle_of_something_is_replaced(age, looks, monkeypatch):
     monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", age)
     monkeypatch.setitem(connection.settings_dict, "CONN_HEALTH_CHECKS", False)
     connection.close()
@@ -174,9 +170,7 @@ def test_one_that_was_left_in_the_middle_of_something_is_replaced(
 
 
 @pytest.mark.postgresql
-def test_dead_connection_is_replaced_at_next_look_or_fails_one_task(
-    clock: Clock, looks: list[float]
-) -> None:
+def test_dead_connection_is_replaced_at_next_look_or_fails_one_task(clock, looks):
     def kill() -> None:
         pid = connection.connection.info.backend_pid
         other = connection.copy()

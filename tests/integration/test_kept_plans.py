@@ -96,8 +96,8 @@ _SMALL = {"workers_flow", "workers_hold", "workers_worker"}
 
 @pytest.mark.parametrize("is_analyzed", [True, False], ids=["analyzed", "not yet analyzed"])
 def test_a_kept_plan_follows_an_index_to_each_row_though_it_was_made_in_empty_tables(
-    toy: Toy, is_analyzed: bool
-) -> None:
+    toy, is_analyzed
+):
     toy()
     if is_analyzed:
         with connection.cursor() as cursor:
@@ -135,7 +135,7 @@ def test_a_kept_plan_follows_an_index_to_each_row_though_it_was_made_in_empty_ta
     assert max(_explained(name)["Total Cost"] for name in kept) < 100_000
 
 
-def test_what_settles_and_claims_is_planned_once(toy: Toy) -> None:
+def test_what_settles_and_claims_is_planned_once(toy):
     _each_verb(toy)
     first = _kept()
     _each_verb(toy)
@@ -147,7 +147,7 @@ def test_what_settles_and_claims_is_planned_once(toy: Toy) -> None:
         assert any(part in text for text in texts)
 
 
-def test_only_kept_plan_is_bound_to_look_rows_up_one_by_one() -> None:
+def test_only_kept_plan_is_bound_to_look_rows_up_one_by_one():
     """A planner that may read tables as it likes would read a small one whole for each row."""
     free = dialect.looked_up("t.id", "v.id")
     with prepared_plans.kept():
@@ -156,7 +156,7 @@ def test_only_kept_plan_is_bound_to_look_rows_up_one_by_one() -> None:
     assert (free, bound) == ("t.id = v.id", "t.id = ANY(ARRAY[v.id])")
 
 
-def test_what_others_ask_is_planned_as_ever(toy: Toy) -> None:
+def test_what_others_ask_is_planned_as_ever(toy):
     _each_verb(toy)
     before = _kept()
 
@@ -167,7 +167,7 @@ def test_what_others_ask_is_planned_as_ever(toy: Toy) -> None:
     assert dialect.fetch("SHOW enable_seqscan") == [("on",)]
 
 
-def test_kept_plans_change_nothing_inside_an_outer_transaction(toy: Toy) -> None:
+def test_kept_plans_change_nothing_inside_an_outer_transaction(toy):
     toy()
     reply = a_result(started())
     connection.close()
@@ -182,7 +182,7 @@ def test_kept_plans_change_nothing_inside_an_outer_transaction(toy: Toy) -> None
     assert _kept() == {}
 
 
-def test_the_planner_is_told_for_a_transaction_and_no_longer() -> None:
+def test_the_planner_is_told_for_a_transaction_and_no_longer():
     def look() -> tuple[str, ...]:
         asked = ", ".join(f"current_setting('{name}')" for name in prepared_plans.SETTINGS)
         return dialect.fetch(f"SELECT {asked}")[0]
@@ -198,7 +198,7 @@ def test_the_planner_is_told_for_a_transaction_and_no_longer() -> None:
     assert look() == usual
 
 
-def test_no_plan_is_kept_if_kept_plans_are_switched_off(toy: Toy, settings: Any) -> None:
+def test_no_plan_is_kept_if_kept_plans_are_switched_off(toy, settings):
     settings.SAS_KEPT_PLANS = 0
 
     _each_verb(toy)
@@ -206,7 +206,7 @@ def test_no_plan_is_kept_if_kept_plans_are_switched_off(toy: Toy, settings: Any)
     assert _kept() == {}
 
 
-def test_statements_can_still_be_written_down(toy: Toy) -> None:
+def test_statements_can_still_be_written_down(toy):
     toy()
     reply = a_result(started())
     before = _kept()
@@ -218,7 +218,7 @@ def test_statements_can_still_be_written_down(toy: Toy) -> None:
     assert _kept() == before
 
 
-def test_the_same_way_is_gone_where_django_writes_statements_down(settings: Any) -> None:
+def test_the_same_way_is_gone_where_django_writes_statements_down(settings):
     settings.DEBUG = True
     connection.force_debug_cursor = False
     assert connection.queries_logged
@@ -227,7 +227,7 @@ def test_the_same_way_is_gone_where_django_writes_statements_down(settings: Any)
         assert prepared_plans.is_kept()
 
 
-def test_no_more_are_kept_than_the_setting_says(toy: Toy, settings: Any) -> None:
+def test_no_more_are_kept_than_the_setting_says(toy, settings):
     settings.SAS_KEPT_PLANS = 3
 
     _each_verb(toy)
@@ -237,7 +237,7 @@ def test_no_more_are_kept_than_the_setting_says(toy: Toy, settings: Any) -> None
     assert len(_kept()) == 3
 
 
-def test_a_submission_s_statements_are_prepared_in_the_submitter_s_transaction(toy: Toy) -> None:
+def test_a_submission_s_statements_are_prepared_in_the_submitter_s_transaction(toy):
     with transaction.atomic():
         toy()
         assert dialect.fetch("SHOW enable_seqscan") == [("on",)]
@@ -246,7 +246,7 @@ def test_a_submission_s_statements_are_prepared_in_the_submitter_s_transaction(t
     assert tables == ["workers_journal", "workers_process", "workers_step"]
 
 
-def test_a_statement_that_was_not_reached_is_prepared_the_next_time() -> None:
+def test_a_statement_that_was_not_reached_is_prepared_the_next_time():
     asked = "SELECT id FROM workers_process WHERE id = %s::bigint"
 
     def broken() -> None:
@@ -265,7 +265,7 @@ def test_a_statement_that_was_not_reached_is_prepared_the_next_time() -> None:
     assert [set(_kept().values()) - set(before.values())] == [{asked.replace("%s", "$1")}]
 
 
-def test_a_plan_that_is_good_no_more_fails_no_step(toy: Toy) -> None:
+def test_a_plan_that_is_good_no_more_fails_no_step(toy):
     """A migration changed what a kept statement returns: the batch is delivered again."""
     toy()
     scheduler.settle([a_result(started())])
@@ -289,23 +289,20 @@ def test_a_plan_that_is_good_no_more_fails_no_step(toy: Toy) -> None:
     assert Step.objects.get(pk=first.step_id).state == "processed"
 
 
-def test_plan_lost_behind_pooler_raises_error_that_names_setting() -> None:
+def test_plan_lost_behind_pooler_raises_error_that_names_setting():
     with prepared_plans.prepared():
         dialect.fetch("SELECT %s::int + 1", [1])
     with connection.cursor() as cursor:
         # As a pooler does: the library hears nothing of it.
         cursor.execute("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$")
 
-    with (
-        pytest.raises(OperationalError, match="set SAS_KEPT_PLANS=0"),
-        prepared_plans.prepared(),
-    ):
+    with pytest.raises(OperationalError, match="set SAS_KEPT_PLANS=0"), prepared_plans.prepared():
         dialect.fetch("SELECT %s::int + 1", [1])
 
     assert connection.connection is None
 
 
-def test_stale_plan_leaves_connection_of_outer_transaction_open() -> None:
+def test_stale_plan_leaves_connection_of_outer_transaction_open():
     def refused() -> None:
         with prepared_plans.prepared():
             cause = psycopg.errors.ProtocolViolation('prepared statement "a" requires 0')
@@ -317,7 +314,7 @@ def test_stale_plan_leaves_connection_of_outer_transaction_open() -> None:
         assert connection.connection is not None
 
 
-def test_a_connection_that_died_is_replaced_before_anything_is_asked(toy: Toy) -> None:
+def test_a_connection_that_died_is_replaced_before_anything_is_asked(toy):
     toy()
     died = connection.connection
     (pid,) = dialect.fetch("SELECT pg_backend_pid()")[0]
@@ -331,7 +328,7 @@ def test_a_connection_that_died_is_replaced_before_anything_is_asked(toy: Toy) -
     assert Step.objects.get(pk=claim.step_id).claim_id == claim.claim_id
 
 
-def test_without_the_planner_s_settings_nothing_is_prepared() -> None:
+def test_without_the_planner_s_settings_nothing_is_prepared():
     with prepared_plans.kept(), transaction.atomic():
         assert not Process.objects.exists()
         dialect.fetch("SELECT id FROM workers_process WHERE id = %s::bigint", [0])
@@ -339,7 +336,7 @@ def test_without_the_planner_s_settings_nothing_is_prepared() -> None:
     assert _kept() == {}
 
 
-def test_the_connection_s_own_threshold_stays(toy: Toy) -> None:
+def test_the_connection_s_own_threshold_stays(toy):
     connection.ensure_connection()
     connection.connection.prepare_threshold = 7
 
@@ -358,7 +355,7 @@ def nobody_looks_on() -> Iterator[None]:
     wrappers.extend(usual)
 
 
-def test_kept_statements_run_on_the_library_s_own_cursor(toy: Toy, nobody_looks_on: None) -> None:
+def test_kept_statements_run_on_the_library_s_own_cursor(toy, nobody_looks_on):
     _each_verb(toy)
     kept = len(_kept())
     with prepared_plans.kept(), transaction.atomic():
@@ -370,7 +367,7 @@ def test_kept_statements_run_on_the_library_s_own_cursor(toy: Toy, nobody_looks_
     assert kept > 10
 
 
-def test_who_looks_on_sees_each_statement(toy: Toy) -> None:
+def test_who_looks_on_sees_each_statement(toy):
     toy()
     reply = a_result(started())
     connection.close()
@@ -389,7 +386,7 @@ def test_who_looks_on_sees_each_statement(toy: Toy) -> None:
 
 
 @pytest.mark.parametrize("ask", [dialect.fetch, dialect.execute])
-def test_what_goes_wrong_is_raised_as_django_s(ask: Any, nobody_looks_on: None) -> None:
+def test_what_goes_wrong_is_raised_as_django_s(ask, nobody_looks_on):
     with prepared_plans.kept(), transaction.atomic():
         assert dialect.fetch("SELECT 1") == [(1,)]
         with pytest.raises(ProgrammingError, match="no_such"), transaction.atomic():
@@ -399,7 +396,7 @@ def test_what_goes_wrong_is_raised_as_django_s(ask: Any, nobody_looks_on: None) 
         assert dialect.fetch("SELECT 2") == [(2,)]
 
 
-def test_nothing_is_asked_in_a_transaction_that_must_be_rolled_back(nobody_looks_on: None) -> None:
+def test_nothing_is_asked_in_a_transaction_that_must_be_rolled_back(nobody_looks_on):
     with prepared_plans.kept(), transaction.atomic():
         dialect.fetch("SELECT 1")
         transaction.set_rollback(True)

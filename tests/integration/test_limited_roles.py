@@ -5,7 +5,6 @@ roles go with the test's transaction.
 """
 
 import json
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from unittest.mock import Mock
@@ -15,7 +14,6 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 from django_celery_beat import schedulers
@@ -40,13 +38,12 @@ from workers.desk.models import BulkJob, Note, Preferences, Route, SavedView
 from workers.desk.operate import health
 from workers.desk.operate import jobs as operate_jobs
 from workers.desk.store import jobs, notes
-from workers.models import Alert, Flow, Process, ReceivedWebhook, Step, UndoRequest
+from workers.models import Alert, Flow, ReceivedWebhook, Step, UndoRequest
 from workers.operate import retention
 from workers.store import received_webhooks
 from workers.store.flow import holds
 from workers.store.flow.flow_settings import set_flow
 from workers.supervisor import beat_schedule
-from workers.testing import Wire
 
 pytestmark = pytest.mark.postgresql
 NOW = timezone.now()
@@ -54,9 +51,7 @@ LONG_AGO = NOW - timedelta(days=2000)
 PURCHASE = (Customer("Ada", "ada@example.org", "1 Mill Lane"), [Line("SKU-001", 2)])
 
 
-def test_a_worker_sweeps_prunes_and_rolls_up_minutes(
-    caplog: pytest.LogCaptureFixture, settings: Any
-) -> None:
+def test_a_worker_sweeps_prunes_and_rolls_up_minutes(caplog, settings):
     settings.SAS_KEEP_JOURNAL_DAYS = 30
     step = StepFactory(process=ProcessFactory(state="error"), error=True)
     for at in (NOW, LONG_AGO):
@@ -96,7 +91,7 @@ def test_a_worker_sweeps_prunes_and_rolls_up_minutes(
     assert "dead_letters_open" not in open_codes
 
 
-def test_the_admin_deletes_what_it_offers_to_delete(client: Client) -> None:
+def test_the_admin_deletes_what_it_offers_to_delete(client):
     boss = User.objects.create_superuser("boss")
     gone = User.objects.create_user("gone", is_staff=True)
     Preferences.objects.create(user=gone, time_zone="Europe/Paris")
@@ -118,7 +113,7 @@ def test_the_admin_deletes_what_it_offers_to_delete(client: Client) -> None:
     assert not SavedView.objects.exists()
 
 
-def test_a_worker_works_steps_jobs_and_stock(wire: Wire, toy: Callable[..., Process]) -> None:
+def test_a_worker_works_steps_jobs_and_stock(wire, toy):
     queue_shop.stock()
     order, _ = place_order(*PURCHASE, submission_key="1", source="shop")
     process = toy()
@@ -144,7 +139,7 @@ def test_a_worker_works_steps_jobs_and_stock(wire: Wire, toy: Callable[..., Proc
     assert BulkJob.objects.filter(pk=job, state="done", done=1, refused=0).exists()
 
 
-def test_the_web_accepts_steers_and_corrects(client: Client) -> None:
+def test_the_web_accepts_steers_and_corrects(client):
     queue_shop.stock()
     boss = User.objects.create_superuser("boss")
     letter = DeadLetter.objects.create(received_at=NOW)
@@ -170,9 +165,7 @@ def test_the_web_accepts_steers_and_corrects(client: Client) -> None:
     assert order.customer_email == "c@d.org"
 
 
-def test_beat_reads_its_schedule_and_notes_what_it_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_beat_reads_its_schedule_and_notes_what_it_asked_for(monkeypatch):
     beat_schedule.ensure()
     # The test's transaction is on it.
     monkeypatch.setattr(schedulers, "close_old_connections", lambda: None)
@@ -186,9 +179,7 @@ def test_beat_reads_its_schedule_and_notes_what_it_asked_for(
     assert asked.count() == len(beat.schedule) > 0
 
 
-def test_the_consumer_accepts_keeps_and_counts(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_consumer_accepts_keeps_and_counts(monkeypatch, caplog):
     queue_shop.stock()
     acme = queue_shop.new_client("acme")
     headers = {"client": "acme", "token": tokens.issue(acme)}
@@ -236,14 +227,14 @@ def forget_the_newest_migration() -> str:
 
 
 @pytest.mark.parametrize("role", roles.ROLES)
-def test_each_process_is_told_before_it_starts_that_the_database_is_older(role: str) -> None:
+def test_each_process_is_told_before_it_starts_that_the_database_is_older(role):
     newest = forget_the_newest_migration()
     roles.be(role)
 
     assert f"from workers.{newest} on" in str(tables.problem())
 
 
-def test_worker_starts_without_right_to_read_migrations() -> None:
+def test_worker_starts_without_right_to_read_migrations():
     forget_the_newest_migration()
     mark = roles.make()
     with connection.cursor() as cursor:

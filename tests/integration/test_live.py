@@ -1,6 +1,5 @@
 """The narrow rows by which steps are looked for: kept by the database, put off, and mended."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -9,14 +8,13 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from tests.integration.conftest import NOW, claim, only, reread
-from tests.integration.test_store_settling import Toy
 from workers import scheduler
 from workers.models import Flow, LiveStep, Step
 from workers.ops.invariants import violations
 from workers.store.claims import claim_steps, find_work
 from workers.store.expire import expire_claims
 from workers.store.locked import step_index
-from workers.testing import Wire, frozen_clock
+from workers.testing import frozen_clock
 from workers.testing.agent_processes import room as anywhere
 
 #: That of a toy step.
@@ -58,12 +56,12 @@ def change(step: Step, **columns: Any) -> Step:
 
 
 @pytest.fixture
-def step(toy: Toy) -> Step:
+def step(toy) -> Step:
     """Return a pending step, whose process has one that waits."""
     return only(toy(), "one")
 
 
-def test_a_submitted_process_has_a_row_for_what_can_be_claimed(step: Step) -> None:
+def test_a_submitted_process_has_a_row_for_what_can_be_claimed(step):
     assert rows() == [row_of(step, state="pending", not_before=NOW)]
 
 
@@ -78,9 +76,7 @@ def test_a_submitted_process_has_a_row_for_what_can_be_claimed(step: Step) -> No
         ({"state": "error", "fault": {"kind": "permanent"}}, {}),
     ],
 )
-def test_a_row_says_what_its_step_says(
-    step: Step, columns: dict[str, Any], said: dict[str, Any]
-) -> None:
+def test_a_row_says_what_its_step_says(step, columns, said):
     change(step, **columns)
 
     assert rows() == [row_of(step, **said)]
@@ -95,9 +91,7 @@ def test_a_row_says_what_its_step_says(
         ({"deferral": {"since": ""}}, after(30)),
     ],
 )
-def test_it_follows_the_end_of_a_claim(
-    step: Step, columns: dict[str, Any], look_at: datetime
-) -> None:
+def test_it_follows_the_end_of_a_claim(step, columns, look_at):
     change(step, **CLAIMED)
 
     change(step, **columns)
@@ -107,9 +101,7 @@ def test_it_follows_the_end_of_a_claim(
 
 @pytest.mark.parametrize("state", ["waiting", "skipped", "cancelled"])
 @pytest.mark.parametrize("before", [{}, CLAIMED, {"state": "error"}])
-def test_a_step_that_is_live_no_more_has_none(
-    step: Step, before: dict[str, Any], state: str
-) -> None:
+def test_a_step_that_is_live_no_more_has_none(step, before, state):
     change(step, **before)
     nothing = dict.fromkeys(CLAIMED)
 
@@ -118,7 +110,7 @@ def test_a_step_that_is_live_no_more_has_none(
     assert rows() == []
 
 
-def test_a_deleted_process_leaves_none(step: Step) -> None:
+def test_a_deleted_process_leaves_none(step):
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM workers_journal")
         cursor.execute("DELETE FROM workers_step")
@@ -126,7 +118,7 @@ def test_a_deleted_process_leaves_none(step: Step) -> None:
     assert rows() == []
 
 
-def test_a_claim_is_looked_at_when_it_ends(toy: Toy) -> None:
+def test_a_claim_is_looked_at_when_it_ends(toy):
     toy()
     (found,) = claim()
 
@@ -145,9 +137,7 @@ def test_a_claim_is_looked_at_when_it_ends(toy: Toy) -> None:
         {"state": "pending", "is_deferred": True},
     ],
 )
-def test_the_database_refuses_a_row_that_says_what_cannot_be(
-    step: Step, wrong: dict[str, Any]
-) -> None:
+def test_the_database_refuses_a_row_that_says_what_cannot_be(step, wrong):
     with pytest.raises(IntegrityError), transaction.atomic():
         LiveStep.objects.update(**wrong)
 
@@ -176,7 +166,7 @@ def _stale(step: Step) -> None:
         lambda step: LiveStep.objects.update(not_before=None),
     ],
 )
-def test_a_wrong_row_is_told_and_mended(step: Step, breaks: Callable[[Step], None]) -> None:
+def test_a_wrong_row_is_told_and_mended(step, breaks):
     right = rows()
     breaks(step)
     assert [one.invariant for one in violations()] == ["live_steps_are_found"]
@@ -189,14 +179,9 @@ def test_a_wrong_row_is_told_and_mended(step: Step, breaks: Callable[[Step], Non
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [
-        {"look_at": after(31)},
-        {"is_deferred": True},
-        {"state": "pending", "look_at": None},
-    ],
+    "wrong", [{"look_at": after(31)}, {"is_deferred": True}, {"state": "pending", "look_at": None}]
 )
-def test_a_wrong_row_of_a_claim_is_told_and_mended(step: Step, wrong: dict[str, Any]) -> None:
+def test_a_wrong_row_of_a_claim_is_told_and_mended(step, wrong):
     change(step, **CLAIMED)
     right = rows()
     LiveStep.objects.update(**wrong)
@@ -206,7 +191,7 @@ def test_a_wrong_row_of_a_claim_is_told_and_mended(step: Step, wrong: dict[str, 
     assert rows() == right
 
 
-def test_only_the_processes_given_are_mended(step: Step, toy: Toy) -> None:
+def test_only_the_processes_given_are_mended(step, toy):
     other = only(toy(), "one")
     LiveStep.objects.update(turn=after(7))
 
@@ -217,7 +202,7 @@ def test_only_the_processes_given_are_mended(step: Step, toy: Toy) -> None:
     assert rows()[1]["step_id"] == other.pk
 
 
-def test_a_row_whose_step_is_gone_is_told(step: Step) -> None:
+def test_a_row_whose_step_is_gone_is_told(step):
     LiveStep.objects.create(
         step_id=step.pk + 1000, agent="toy.alpha", state="error", turn=NOW, is_deferred=False
     )
@@ -234,7 +219,7 @@ def say_pending(step: Step) -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("state", ["waiting", "skipped", "processing"])
-def test_a_step_is_not_claimed_because_a_wrong_row_says_so(step: Step, state: str) -> None:
+def test_a_step_is_not_claimed_because_a_wrong_row_says_so(step, state):
     columns = CLAIMED if state == "processing" else {"state": state}
     change(step, **columns)
     LiveStep.objects.all().delete()
@@ -246,7 +231,7 @@ def test_a_step_is_not_claimed_because_a_wrong_row_says_so(step: Step, state: st
     assert Step.objects.values().get(pk=step.pk) == before
 
 
-def test_wrong_pending_index_row_holds_up_no_other_step(step: Step, toy: Toy) -> None:
+def test_wrong_pending_index_row_holds_up_no_other_step(step, toy):
     change(step, state="skipped")
     say_pending(step)
     Flow.objects.filter(agent="toy.alpha").update(window=1)
@@ -258,7 +243,7 @@ def test_wrong_pending_index_row_holds_up_no_other_step(step: Step, toy: Toy) ->
 
 
 @pytest.mark.postgresql
-def test_step_index_follows_update_made_with_empty_search_path(step: Step) -> None:
+def test_step_index_follows_update_made_with_empty_search_path(step):
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_schema()")
         schema = cursor.fetchone()[0]
@@ -269,7 +254,7 @@ def test_step_index_follows_update_made_with_empty_search_path(step: Step) -> No
     assert [row["agent"] for row in rows()] == ["toy.gamma"]
 
 
-def test_an_order_whose_step_cannot_be_found_goes_on_after_a_poll(wire: Wire, toy: Toy) -> None:
+def test_an_order_whose_step_cannot_be_found_goes_on_after_a_poll(wire, toy):
     process = toy()
     LiveStep.objects.all().delete()
     with frozen_clock(after(60)) as clock:

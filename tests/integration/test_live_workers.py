@@ -13,13 +13,12 @@ from workers.store import alert_resolution, live_code, live_workers, worker_aler
 from workers.store.claims import claim_steps
 from workers.store.claims.claim_steps import Room
 from workers.store.settle import settle_replies
-from workers.testing import Wire
 
 pytestmark = pytest.mark.usefixtures("no_assumption")
 
 
 @pytest.fixture
-def no_assumption(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_assumption(wire, monkeypatch) -> None:
     """Only workers that report count here."""
     monkeypatch.setattr(live_workers, "assumed_processes", None)
 
@@ -32,7 +31,7 @@ def calling(now: datetime = NOW) -> int:
     return live_code.alive(now).calling("toy.alpha", "sas.agents")
 
 
-def test_the_processes_of_all_workers_of_the_queue_count() -> None:
+def test_the_processes_of_all_workers_of_the_queue_count():
     alive(1)
     alive(2, run="two")
     alive(5, run="three", queue="sas.scheduler")
@@ -41,20 +40,20 @@ def test_the_processes_of_all_workers_of_the_queue_count() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "processes"), [(7.9, 2), (8.1, 0)])
-def test_a_worker_that_is_silent_does_not_count(seconds: float, processes: int) -> None:
+def test_a_worker_that_is_silent_does_not_count(seconds, processes):
     alive(2)
 
     assert calling(NOW + timedelta(seconds=seconds)) == processes
 
 
-def test_a_worker_that_leaves_takes_its_processes_along() -> None:
+def test_a_worker_that_leaves_takes_its_processes_along():
     alive(2)
     live_workers.leave("one")
 
     assert calling() == 0
 
 
-def test_a_worker_that_vanished_is_told_of_until_it_reports() -> None:
+def test_a_worker_that_vanished_is_told_of_until_it_reports():
     alive(1, at=NOW)
     later = NOW + timedelta(seconds=20)
 
@@ -73,7 +72,7 @@ def test_a_worker_that_vanished_is_told_of_until_it_reports() -> None:
     assert alert.resolved_at is not None
 
 
-def test_unserved_queue_raises_alert_where_steps_wait() -> None:
+def test_unserved_queue_raises_alert_where_steps_wait():
     submit("toy_line", subject="Toy 1", input={}, now=NOW)
     queues = {"sas.agents": {"toy.alpha"}, "press": {"toy.beta"}}
 
@@ -85,7 +84,7 @@ def test_unserved_queue_raises_alert_where_steps_wait() -> None:
     assert worker_alerts.tell(queues, NOW + timedelta(seconds=12)) == 0
 
 
-def test_the_poll_tells_and_forgets() -> None:
+def test_the_poll_tells_and_forgets():
     alive(1, at=NOW)
     submit("toy_line", subject="Toy 1", input={}, now=NOW)
 
@@ -100,9 +99,7 @@ def test_the_poll_tells_and_forgets() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "waited_for"), [(0.05, set()), (0.15, {"toy.alpha"})])
-def test_settlement_takes_what_waits_though_there_is_room(
-    seconds: float, waited_for: set[str]
-) -> None:
+def test_settlement_takes_what_waits_though_there_is_room(seconds, waited_for):
     """What its process had no room for, or whose wake-up was lost; not what came just now."""
     for number in range(3):
         submit("toy_line", subject=f"Toy {number}", input={}, now=NOW)

@@ -9,7 +9,7 @@ from tests.toyflow import agents as toy
 from workers.client import operations
 from workers.client.submission import submit
 from workers.exceptions import Permanent, Transient
-from workers.testing import Wire, pass_time
+from workers.testing import pass_time
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FIELDS = ("subject", "trace", "step", "agent", "attempt", "how", "code", "next", "state")
@@ -23,9 +23,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, dict[str, object]
     ]
 
 
-def test_each_failed_attempt_and_the_end_in_error_has_its_line(
-    wire: Wire, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_each_failed_attempt_and_the_end_in_error_has_its_line(wire, caplog):
     faults = [Transient("http_500", "Ann Lovelace is busy"), Permanent("no", "never")]
 
     def fail(_call: object) -> None:
@@ -44,10 +42,7 @@ def test_each_failed_attempt_and_the_end_in_error_has_its_line(
             "attempt_failed",
             {**step, "attempt": 1, "how": "failed", "code": "http_500", "next": "pending"},
         ),
-        (
-            "attempt_failed",
-            {**step, "attempt": 2, "how": "refused", "code": "no", "next": "error"},
-        ),
+        ("attempt_failed", {**step, "attempt": 2, "how": "refused", "code": "no", "next": "error"}),
         ("process_ended", {**about, "state": "error"}),
     ]
     record = next(one for one in caplog.records if one.message == "process_ended")
@@ -56,13 +51,13 @@ def test_each_failed_attempt_and_the_end_in_error_has_its_line(
     assert "Lovelace" not in caplog.text
 
 
-def test_an_order_that_goes_well_has_none(wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_order_that_goes_well_has_none(wire, caplog):
     submit("toy_line", subject="Toy 1", input={})
     wire.run_until_idle()
     assert lines(caplog) == []
 
 
-def test_what_is_rolled_back_is_not_logged(wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_rolled_back_is_not_logged(wire, caplog):
     process = submit("toy_line", subject="Toy 1", input={})
 
     with transaction.atomic():

@@ -73,7 +73,7 @@ CASES: list[tuple[Callable[[], Process], str]] = [
 
 
 @pytest.mark.parametrize(("make", "words"), CASES, ids=[f"{m.__name__} {w}" for m, w in CASES])
-def test_no_line_names_every_step(make: Callable[[], Process], words: str) -> None:
+def test_no_line_names_every_step(make, words):
     action, *options = words.split()
     reason = [] if action == "show" else ["--reason", "because"]
     out = StringIO()

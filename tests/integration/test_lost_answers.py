@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from django.db import OperationalError
 
 from tests.integration.conftest import NOW, only, rows
@@ -13,13 +12,11 @@ from workers.client.submission import submit
 from workers.models import Journal
 from workers.store.claims import claim_steps, release
 from workers.store.expire import expire_claims
-from workers.testing import Wire, pass_time
+from workers.testing import pass_time
 from workers.testing.agent_processes import room
 
 
-def test_what_was_started_by_a_write_without_an_answer_is_given_back(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_started_by_a_write_without_an_answer_is_given_back(wire, monkeypatch):
     process = submit("toy_line", subject="Toy 1", input={})
     real, lost = scheduler.settle, []
 
@@ -41,9 +38,7 @@ def test_what_was_started_by_a_write_without_an_answer_is_given_back(
     assert len(toy.calls["toy.beta"]) == 1
 
 
-def test_what_was_taken_by_a_write_without_an_answer_is_given_back(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_taken_by_a_write_without_an_answer_is_given_back(wire, monkeypatch):
     process = submit("toy_line", subject="Toy 1", input={})
     real = claim_steps.claim_due
 
@@ -61,7 +56,7 @@ def test_what_was_taken_by_a_write_without_an_answer_is_given_back(
     assert Journal.objects.filter(event="handed_back", step=step).count() == 1
 
 
-def test_what_was_begun_is_not_given_back(wire: Wire) -> None:
+def test_what_was_begun_is_not_given_back(wire):
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
     here = room()
     (claim,) = claim_steps.claim_due({"toy.alpha"}, here, NOW)
@@ -74,7 +69,7 @@ def test_what_was_begun_is_not_given_back(wire: Wire) -> None:
     assert only(process, "one").state == "pending"
 
 
-def test_a_claim_of_a_process_that_died_expires_as_any(wire: Wire) -> None:
+def test_a_claim_of_a_process_that_died_expires_as_any(wire):
     process = submit("toy_line", subject="Toy 1", input={})
     claim_steps.claim_due({"toy.alpha"}, room())
     pass_time(40)

@@ -36,7 +36,7 @@ def was(**facts: Any) -> Installation:
     return Installation.objects.get()
 
 
-def test_the_first_look_keeps_where_the_database_is_and_holds_nothing() -> None:
+def test_the_first_look_keeps_where_the_database_is_and_holds_nothing():
     assert Installation.objects.get().place == ""
     assert lost_commits.look(NOW) is None
     row = Installation.objects.get()
@@ -56,7 +56,7 @@ def test_the_first_look_keeps_where_the_database_is_and_holds_nothing() -> None:
         ({"place": "1:2", "is_synchronous": True}, "moved"),
     ],
 )
-def test_claims_are_held_and_operators_told_once(facts: dict[str, Any], why: str) -> None:
+def test_claims_are_held_and_operators_told_once(facts, why):
     before = was(**facts)
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
 
@@ -74,7 +74,7 @@ def test_claims_are_held_and_operators_told_once(facts: dict[str, Any], why: str
     assert (Installation.objects.get().id == before.id) == (why == "timeline")
 
 
-def test_a_standby_that_confirmed_every_commit_lost_none() -> None:
+def test_a_standby_that_confirmed_every_commit_lost_none():
     was(timeline=7, is_synchronous=True)
     assert lost_commits.look() is None
     assert not Hold.objects.exists()
@@ -82,7 +82,7 @@ def test_a_standby_that_confirmed_every_commit_lost_none() -> None:
     assert (row.timeline, row.is_synchronous) == (1, False)
 
 
-def test_numbers_of_lost_orders_are_not_given_out_again() -> None:
+def test_numbers_of_lost_orders_are_not_given_out_again():
     before = numbers.next_order_number()
     was(timeline=7)
     assert lost_commits.look(NOW) == "timeline"
@@ -90,7 +90,7 @@ def test_numbers_of_lost_orders_are_not_given_out_again() -> None:
 
 
 @pytest.mark.parametrize("is_noticed", [False, True])
-def test_a_planned_move_that_lost_nothing_holds_nothing(is_noticed: bool) -> None:
+def test_a_planned_move_that_lost_nothing_holds_nothing(is_noticed):
     before = was(place="1:2")
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
     if is_noticed:
@@ -109,13 +109,13 @@ def test_a_planned_move_that_lost_nothing_holds_nothing(is_noticed: bool) -> Non
         call_command("sas", "restored", "--nothing-lost", "--until", "now")
 
 
-def test_an_end_of_all_claims_is_an_error_of_the_doctor() -> None:
+def test_an_end_of_all_claims_is_an_error_of_the_doctor():
     was(timeline=7)
     lost_commits.look(NOW)
     assert [str(finding.level) for finding in agents.may_be_claimed()] == ["error"]
 
 
-def test_what_an_operator_holds_already_stays_the_operator_s() -> None:
+def test_what_an_operator_holds_already_stays_the_operator_s():
     was(timeline=7)
     holds.hold("everything", actor="ann", reason="a release", now=NOW)
     assert lost_commits.look(NOW) == "timeline"
@@ -125,7 +125,7 @@ def test_what_an_operator_holds_already_stays_the_operator_s() -> None:
     assert holds.current()
 
 
-def test_the_sweep_looks_before_it_recovers_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sweep_looks_before_it_recovers_anything(monkeypatch):
     was(timeline=7)
     seen: list[bool] = []
     look = expire_claims.look
@@ -139,9 +139,7 @@ def test_the_sweep_looks_before_it_recovers_anything(monkeypatch: pytest.MonkeyP
     assert seen == [True]
 
 
-def test_a_server_that_hides_its_timeline_holds_up_no_sweep(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_server_that_hides_its_timeline_holds_up_no_sweep(monkeypatch):
     def hidden() -> None:
         raise NotImplementedError("pg_walfile_name")
 
@@ -151,7 +149,7 @@ def test_a_server_that_hides_its_timeline_holds_up_no_sweep(
     assert "pg_walfile_name" in Lease.objects.get(name=name).error
 
 
-def test_a_worker_looks_whenever_it_connects(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_looks_whenever_it_connects(monkeypatch):
     was(timeline=7)
     hooks._look_for_lost_commits(connection)
     assert holds.current()
@@ -164,7 +162,7 @@ def test_a_worker_looks_whenever_it_connects(monkeypatch: pytest.MonkeyPatch) ->
 
 
 class TestRestoredWhileRunning:
-    def test_what_was_open_is_in_doubt_and_claims_made_since_hold(self) -> None:
+    def test_what_was_open_is_in_doubt_and_claims_made_since_hold(self):
         with frozen_clock(NOW) as clock:
             old = submit("toy_line", subject="Toy 1", input={})
             claim(NOW)
@@ -189,7 +187,7 @@ class TestRestoredWhileRunning:
             assert not only(fresh, "one").is_in_doubt
             assert after_restore.open_processes(since, 0, 10, until) == []
 
-    def test_a_claim_made_since_is_in_doubt_and_goes_on(self) -> None:
+    def test_a_claim_made_since_is_in_doubt_and_goes_on(self):
         with frozen_clock(NOW) as clock:
             process = submit("toy_line", subject="Toy 1", input={})
             until = clock.now + timedelta(seconds=1)
@@ -201,13 +199,13 @@ class TestRestoredWhileRunning:
             assert (step.state, step.is_in_doubt) == ("processing", True)
 
     @pytest.mark.parametrize("seconds", [-61, 1])
-    def test_until_lies_between_since_and_now(self, seconds: int) -> None:
+    def test_until_lies_between_since_and_now(self, seconds):
         with frozen_clock(NOW), pytest.raises(StateError, match="--until must lie between"):
             after_restore.check_since(
                 NOW - timedelta(seconds=60), until=NOW + timedelta(seconds=seconds)
             )
 
-    def test_the_command_lifts_the_hold_and_ends_the_alert(self) -> None:
+    def test_the_command_lifts_the_hold_and_ends_the_alert(self):
         process = submit("toy_line", subject="Toy 1", input={})
         was(timeline=7)
         lost_commits.look()
@@ -222,7 +220,7 @@ class TestRestoredWhileRunning:
         alert_resolution.resolve_ended()
         assert not Alert.objects.filter(code="commits_lost", resolved_at=None).exists()
 
-    def test_a_database_that_was_restored_elsewhere_is_not_held_afterwards(self) -> None:
+    def test_a_database_that_was_restored_elsewhere_is_not_held_afterwards(self):
         submit("toy_line", subject="Toy 1", input={})
         before = was(place="1:2")
 
@@ -236,7 +234,7 @@ class TestRestoredWhileRunning:
         alert_resolution.resolve_ended()
         assert not Alert.objects.filter(code="commits_lost", resolved_at=None).exists()
 
-    def test_without_until_rows_that_are_newer_refuse_it_to_the_fraction(self) -> None:
+    def test_without_until_rows_that_are_newer_refuse_it_to_the_fraction(self):
         submit("toy_line", subject="Toy 1", input={})
         since = dialect.read_clock() - timedelta(minutes=5)
         newest = Journal.objects.latest("at").at
@@ -245,9 +243,7 @@ class TestRestoredWhileRunning:
         assert newest.isoformat() in str(refused.value)
 
 
-def test_the_doctor_warns_of_a_standby_that_confirms_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_doctor_warns_of_a_standby_that_confirms_nothing(monkeypatch):
     assert list(probes.a_failover_loses_nothing()) == []
     monkeypatch.setattr(probes.dialect, "fetch", lambda statement: [(1,)])
     monkeypatch.setattr(probes, "_setting", lambda name: "")

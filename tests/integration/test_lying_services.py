@@ -7,7 +7,6 @@ import pytest
 
 from orders.invariants import Ledgers, violations
 from orders.models import Order
-from orders.sandbox.server import Sandbox
 from tests.chaos.test_books import unexplained
 from tests.integration.test_shop_undo import order, run, switch
 from workers import Refused, StateError, fail_step, scheduler
@@ -58,14 +57,7 @@ def act_on(act: Callable[[Order, str], None], order: Order, step: str) -> None:
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("lie", LIES, ids=str)
 @pytest.mark.parametrize("service", SERVICES)
-def test_a_person_acts_after_a_lie(
-    wire: Wire,
-    sandbox: Sandbox,
-    order: Order,
-    service: str,
-    lie: dict[str, object],
-    act: Callable[[Order, str], None],
-) -> None:
+def test_a_person_acts_after_a_lie(wire, sandbox, order, service, lie, act):
     switch(sandbox, service, lie)
     wire.run_until_idle()
     act_on(act, order, STEPS[service])
@@ -83,14 +75,7 @@ def test_a_person_acts_after_a_lie(
     ids=["done", "503", "303", "400", "refused"],
 )
 @pytest.mark.parametrize("service", SERVICES)
-def test_a_person_acts_while_a_call_is_under_way(
-    wire: Wire,
-    sandbox: Sandbox,
-    order: Order,
-    service: str,
-    faults: dict[str, object],
-    act: Callable[[Order, str], None],
-) -> None:
+def test_a_person_acts_while_a_call_is_under_way(wire, sandbox, order, service, faults, act):
     switch(sandbox, service, faults)
     until_at_work(wire, STEPS[service])
     act_on(act, order, STEPS[service])
@@ -104,12 +89,8 @@ def test_a_person_acts_while_a_call_is_under_way(
 
 @pytest.mark.parametrize("act", ACTS)
 def test_a_person_acts_while_what_was_reserved_is_not_yet_read(
-    wire: Wire,
-    sandbox: Sandbox,
-    order: Order,
-    act: Callable[[Order, str], None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    wire, sandbox, order, act, monkeypatch
+):
     with monkeypatch.context() as slow:
         slow.setattr(replies, "settle_filed", lambda step_ids, settle_here: None)
         until_at_work(wire, "reserve_stock")
@@ -123,13 +104,7 @@ def test_a_person_acts_while_what_was_reserved_is_not_yet_read(
 
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("service", SERVICES)
-def test_an_event_and_then_a_person_answer_what_was_never_done(
-    wire: Wire,
-    sandbox: Sandbox,
-    order: Order,
-    service: str,
-    act: Callable[[Order, str], None],
-) -> None:
+def test_an_event_and_then_a_person_answer_what_was_never_done(wire, sandbox, order, service, act):
     switch(sandbox, service, {"error_rate": 1})
     until_at_work(wire, STEPS[service])
     fail_step(order.process_id, STEPS[service], Refused("declined", "no"), actor="service:bank")
@@ -145,8 +120,8 @@ def test_an_event_and_then_a_person_answer_what_was_never_done(
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_an_undo_that_was_carried_out_and_denied_is_an_operators_and_no_violation(
-    wire: Wire, sandbox: Sandbox, order: Order, service: str
-) -> None:
+    wire, sandbox, order, service
+):
     until_at_work(wire, STEPS[service])
     cancel(order, STEPS[service])
     switch(sandbox, service, LIES[2])
@@ -160,13 +135,7 @@ def test_an_undo_that_was_carried_out_and_denied_is_an_operators_and_no_violatio
 
 @pytest.mark.parametrize("late", [approve, decline])
 @pytest.mark.parametrize("service", SERVICES)
-def test_an_answer_comes_after_the_undo(
-    wire: Wire,
-    sandbox: Sandbox,
-    order: Order,
-    service: str,
-    late: Callable[[Order, str], None],
-) -> None:
+def test_an_answer_comes_after_the_undo(wire, sandbox, order, service, late):
     until_at_work(wire, STEPS[service])
     cancel(order, STEPS[service])
     run(wire)

@@ -1,11 +1,8 @@
 """Figures for Prometheus: read from what is kept, and never falling."""
 
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.integration.conftest import NOW
@@ -23,7 +20,6 @@ from workers.models import Flow, Step
 from workers.ops import metrics
 from workers.ops.metrics import registry
 from workers.store.flow import holds
-from workers.testing import Clock, Wire
 
 MINUTE = timedelta(minutes=1)
 Sample = tuple[str, tuple[str, ...]]
@@ -39,7 +35,7 @@ def samples() -> dict[Sample, float]:
     }
 
 
-def test_what_became_of_processes_and_calls_is_counted(wire: Wire, clock: Clock) -> None:
+def test_what_became_of_processes_and_calls_is_counted(wire, clock):
     agents.script["toy.beta"] = _refuse
     process = submit("toy_line", subject="Toy 1", input={})
     wire.run_until_idle()
@@ -60,7 +56,7 @@ def test_what_became_of_processes_and_calls_is_counted(wire: Wire, clock: Clock)
     assert found["sas_build_info", tuple(_labels("sas_build_info"))] == 1
 
 
-def test_counters_begin_at_0_for_all_that_the_code_knows() -> None:
+def test_counters_begin_at_0_for_all_that_the_code_knows():
     found = samples()
     for event in ("submitted", "processed", "compensated", "cancelled", "error"):
         assert found["sas_processes_total", (event, "toy_line")] == 0
@@ -72,7 +68,7 @@ def test_counters_begin_at_0_for_all_that_the_code_knows() -> None:
         assert found[f"sas_{name}_bucket", ("toy.alpha", "+Inf")] == 0
 
 
-def test_counters_of_what_the_code_no_longer_knows_are_complete(clock: Clock) -> None:
+def test_counters_of_what_the_code_no_longer_knows_are_complete(clock):
     Minute.objects.create(agent="gone", at=NOW - MINUTE, counts={"ok": 2}, events={"resent": 1})
     Minute.objects.create(agent="", at=NOW - MINUTE, events={"error former": 3})
     found = samples()
@@ -88,7 +84,7 @@ def due(agent: str = "toy.alpha") -> float:
     return samples()["sas_steps_due", (agent,)]
 
 
-def test_due_steps_are_those_that_more_workers_could_call(toy: Any, clock: Clock) -> None:
+def test_due_steps_are_those_that_more_workers_could_call(toy, clock):
     flow = Flow.objects.filter(agent="toy.alpha")
     flow.update(window=2)
     processes = [toy() for _ in range(3)]
@@ -103,14 +99,14 @@ def test_due_steps_are_those_that_more_workers_could_call(toy: Any, clock: Clock
 
 
 @pytest.mark.parametrize("kind", ["everything", "agent", "step"])
-def test_steps_that_are_held_are_not_due(toy: Any, clock: Clock, kind: str) -> None:
+def test_steps_that_are_held_are_not_due(toy, clock, kind):
     name = {"everything": "", "agent": "toy.alpha", "step": "one"}[kind]
     toy()
     holds.hold(kind, name, actor="operator:ann", reason="stocktaking", now=NOW)
     assert due() == 0
 
 
-def test_steps_behind_a_breaker_are_not_due(toy: Any, clock: Clock) -> None:
+def test_steps_behind_a_breaker_are_not_due(toy, clock):
     for _ in range(3):
         toy()
     flow = Flow.objects.filter(agent="toy.alpha")
@@ -144,7 +140,7 @@ def total() -> int:
     return one.counts["ok"]
 
 
-def test_counters_are_carried_forward_and_never_fall() -> None:
+def test_counters_are_carried_forward_and_never_fall():
     for hours, count in ((-30, 1), (-3.5, 2), (-2.5, 4), (-1, 8)):
         write(hours, count, events={"resent": count})
     assert total() == 15
@@ -163,7 +159,7 @@ def test_counters_are_carried_forward_and_never_fall() -> None:
     assert (one.events, one.calls) == ({"resent": 15}, {8: 15})
 
 
-def test_what_two_carry_forward_at_once_is_counted_once() -> None:
+def test_what_two_carry_forward_at_once_is_counted_once():
     write(-3, 5)
     totals.carry_forward(NOW)
     (row,) = Minute.objects.filter(span=Span.EVER).values_list("at", "agent", "counts")
@@ -175,11 +171,11 @@ def test_what_two_carry_forward_at_once_is_counted_once() -> None:
     assert total() == 5
 
 
-def test_the_sum_of_all_time_is_not_pruned() -> None:
+def test_the_sum_of_all_time_is_not_pruned():
     assert Span.EVER not in KEPT
 
 
-def test_bounds_are_powers_of_two_and_cover_what_is_in_them() -> None:
+def test_bounds_are_powers_of_two_and_cover_what_is_in_them():
     buckets, total = latency.cumulated({latency.bucket_of(0.0015): 3, latency.bucket_of(1.0): 2})
     covered = dict(buckets)
     assert (covered["0.001"], covered["0.002"], covered["0.512"]) == (0, 3, 3)
@@ -187,7 +183,7 @@ def test_bounds_are_powers_of_two_and_cover_what_is_in_them() -> None:
     assert total == pytest.approx(3 * 0.0015 + 2, rel=latency.ERROR)
 
 
-def test_an_application_adds_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_application_adds_its_own(monkeypatch):
     monkeypatch.setattr(metrics, "own_figures", [*metrics.own_figures])
     monkeypatch.setattr(registry, "own_figures", metrics.own_figures)
     metrics.register_gauge("toy_queue", "What waits", lambda: 7)
@@ -198,9 +194,7 @@ def test_an_application_adds_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     assert samples()["sas_room", ()] == 9
 
 
-def test_a_scrape_asks_as_much_whatever_there_is(
-    django_assert_max_num_queries: Callable[..., object],
-) -> None:
+def test_a_scrape_asks_as_much_whatever_there_is(django_assert_max_num_queries):
     for hours in range(-2, 0):
         write(hours, 1)
     registry.exposition()
@@ -227,7 +221,7 @@ class TestWhoMayRead:
             ({"HTTP_HOST": ""}, 401),
         ],
     )
-    def test_without_a_token(self, client: Client, headers: dict[str, str], status: int) -> None:
+    def test_without_a_token(self, client, headers, status):
         answer = client.get("/metrics", **{"HTTP_HOST": "localhost:8000", **headers})
         assert answer.status_code == status
         assert (b"sas_build_info" in answer.content) is (status == 200)
@@ -239,9 +233,7 @@ class TestWhoMayRead:
             ("USE_X_FORWARDED_HOST", True),
         ],
     )
-    def test_a_project_behind_a_proxy_trusts_no_address(
-        self, client: Client, settings: object, name: str, value: object
-    ) -> None:
+    def test_a_project_behind_a_proxy_trusts_no_address(self, client, settings, name, value):
         setattr(settings, name, value)
         # As a plain forwarder passes it on.
         assert client.get("/metrics").status_code == 401
@@ -252,13 +244,13 @@ class TestWhoMayRead:
         ("shown", "status"),
         [("Bearer right", 200), ("Bearer wrong", 401), ("right", 401), ("", 401), ("\xe4", 401)],
     )
-    def test_with_a_token(self, client: Client, settings: object, shown: str, status: int) -> None:
+    def test_with_a_token(self, client, settings, shown, status):
         settings.SAS_METRICS_TOKEN = "right"  # type: ignore[attr-defined]
         address = {"REMOTE_ADDR": "10.1.2.3"}
         answer = client.get("/metrics", HTTP_AUTHORIZATION=shown, **address)
         assert answer.status_code == status
 
-    def test_by_any_name_and_plain_http(self, client: Client, settings: object) -> None:
+    def test_by_any_name_and_plain_http(self, client, settings):
         settings.SECURE_SSL_REDIRECT = True  # type: ignore[attr-defined]
         settings.SAS_METRICS_TOKEN = "right"  # type: ignore[attr-defined]
         shown = {"HTTP_AUTHORIZATION": "Bearer right"}

@@ -27,9 +27,7 @@ def limits() -> dict[str, str]:
 
 
 @pytest.mark.postgresql
-def test_migrate_lifts_the_limit_of_requests_and_gives_it_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_migrate_lifts_the_limit_of_requests_and_gives_it_back(monkeypatch):
     before = limits()
     seen: list[dict[str, str]] = []
     monkeypatch.setattr(
@@ -50,7 +48,7 @@ def test_migrate_lifts_the_limit_of_requests_and_gives_it_back(
 
 
 @pytest.mark.postgresql
-def test_a_second_migrate_waits_for_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_migrate_waits_for_the_first(monkeypatch):
     other = connection.copy()
     seen: list[str] = []
 
@@ -82,9 +80,7 @@ def test_a_second_migrate_waits_for_the_first(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.postgresql
-def test_the_limit_is_given_back_after_a_migration_that_failed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_limit_is_given_back_after_a_migration_that_failed(monkeypatch):
     before = limits()
 
     def fail(*args: Any, **options: Any) -> None:
@@ -96,7 +92,7 @@ def test_the_limit_is_given_back_after_a_migration_that_failed(
     assert limits() == before
 
 
-def test_migrate_command_is_the_project_s_own() -> None:
+def test_migrate_command_is_the_project_s_own():
     from django.core.management import get_commands
 
     assert get_commands()["migrate"] == "sasproject"
@@ -119,9 +115,7 @@ def scratch() -> Iterator[ProjectState]:
         make.database_backwards("scratch", editor, state, before)
 
 
-def test_an_index_made_without_blocking_waits_for_others_and_gives_the_limits_back(
-    scratch: ProjectState,
-) -> None:
+def test_an_index_made_without_blocking_waits_for_others_and_gives_the_limits_back(scratch):
     """As a migration makes it that is to run while processes are at work."""
     is_postgresql = connection.vendor == "postgresql"
     before = limits() if is_postgresql else {}

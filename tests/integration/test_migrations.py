@@ -5,7 +5,6 @@ columns of that time and no others, as code of that time would write it.
 """
 
 import os
-from pathlib import Path
 
 import pytest
 from django.apps import apps as present
@@ -99,8 +98,8 @@ def expect_processed(wire: Wire, sandbox: Sandbox) -> None:
 @pytest.mark.parametrize("deliveries", UNDER_WAY)
 @pytest.mark.parametrize(("app", "name"), STANDS)
 def test_orders_that_code_of_before_writes_are_carried_on(
-    order: Order, wire: Wire, sandbox: Sandbox, app: str, name: str, deliveries: int
-) -> None:
+    order, wire, sandbox, app, name, deliveries
+):
     run_to(deliveries, wire)
     rows = rows_of_the_order()
     clear()
@@ -112,7 +111,7 @@ def test_orders_that_code_of_before_writes_are_carried_on(
 
 @of_the_fault
 @pytest.mark.parametrize(("app", "name"), STANDS)
-def test_nothing_goes_and_what_comes_may_be_left_out(app: str, name: str) -> None:
+def test_nothing_goes_and_what_comes_may_be_left_out(app, name):
     gone, needed = set(), set()
     for before in models_at(app, name).get_app_config(app).get_models():
         now = present.get_model(before._meta.label)
@@ -132,9 +131,7 @@ def test_nothing_goes_and_what_comes_may_be_left_out(app: str, name: str) -> Non
 @(pytest.mark.volume if BEFORE else nothing_to_prove)
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("deliveries", UNDER_WAY)
-def test_orders_under_way_go_through_every_migration(
-    order: Order, wire: Wire, sandbox: Sandbox, deliveries: int
-) -> None:
+def test_orders_under_way_go_through_every_migration(order, wire, sandbox, deliveries):
     run_to(deliveries, wire)
     rows = rows_of_the_order()
     clear()
@@ -149,9 +146,7 @@ def test_orders_under_way_go_through_every_migration(
 
 
 @pytest.mark.volume
-def test_a_project_with_other_keys_for_its_own_tables_makes_no_migration_of_the_engine(
-    tmp_path: Path,
-) -> None:
+def test_a_project_with_other_keys_for_its_own_tables_makes_no_migration_of_the_engine(tmp_path):
     settings = (
         "from sasproject.settings import *; DEFAULT_AUTO_FIELD = 'django.db.models.AutoField'"
     )

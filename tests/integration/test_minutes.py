@@ -21,7 +21,7 @@ from workers.exceptions import Permanent, Refused, Transient, Unavailable
 from workers.models import Alert
 from workers.runtime.json_text import encode_document
 from workers.store.db import dialect
-from workers.testing import Clock, Wire, frozen_clock
+from workers.testing import Clock, frozen_clock
 
 MINUTE = timedelta(minutes=1)
 
@@ -60,11 +60,11 @@ def ended(event: str, at: datetime, seconds: float = 1.0, **detail: Any) -> None
 
 
 @pytest.fixture(autouse=True)
-def loose_rows(transactional_db: None) -> None:
+def loose_rows(transactional_db) -> None:
     """Rows of the journal need no process: it has no constraint in the database."""
 
 
-def test_every_kind_of_result_is_counted_at_its_agent(wire: Wire) -> None:
+def test_every_kind_of_result_is_counted_at_its_agent(wire):
     faults: dict[str, Exception] = {
         "refused": Refused("no", "declined"),
         "permanent": Permanent("bad", "is bad"),
@@ -94,7 +94,7 @@ def _act(fault: Exception | None) -> dict[str, Any]:
     return {}
 
 
-def test_a_claim_that_expires_is_counted_with_the_time_it_had(wire: Wire) -> None:
+def test_a_claim_that_expires_is_counted_with_the_time_it_had(wire):
     ended("expired", NOW + timedelta(seconds=45), seconds=31)
 
     minutes.roll_up(NOW)
@@ -103,7 +103,7 @@ def test_a_claim_that_expires_is_counted_with_the_time_it_had(wire: Wire) -> Non
     assert row().calls == {latency.bucket_of(30.0): 1}
 
 
-def test_call_and_waiting_time_fall_into_their_buckets() -> None:
+def test_call_and_waiting_time_fall_into_their_buckets():
     for seconds in (0.005, 0.25, 0.25, 8.0):
         ended("processed", NOW + timedelta(seconds=30), seconds=seconds)
 
@@ -115,7 +115,7 @@ def test_call_and_waiting_time_fall_into_their_buckets() -> None:
     assert row().workers == 1
 
 
-def test_outside_answer_or_act_by_hand_adds_no_call_time() -> None:
+def test_outside_answer_or_act_by_hand_adds_no_call_time():
     at = NOW + timedelta(seconds=1)
     ended("processed", at, seconds=3600, answered="callback")
     ended("expired", at, seconds=3600, fault={"code": "unanswered"})
@@ -126,7 +126,7 @@ def test_outside_answer_or_act_by_hand_adds_no_call_time() -> None:
     assert (row().counts, row().calls) == ({"ok": 1, "expired": 1}, {})
 
 
-def test_a_row_of_before_without_its_kind_counts_as_permanent() -> None:
+def test_a_row_of_before_without_its_kind_counts_as_permanent():
     ended("refused", NOW, fault={"code": "x", "message": "y"})
     ended("refused", NOW, fault={"kind": "refused", "code": "x"})
 
@@ -135,7 +135,7 @@ def test_a_row_of_before_without_its_kind_counts_as_permanent() -> None:
     assert counts() == {"toy.alpha": {"permanent": 1, "refused": 1}}
 
 
-def test_only_what_lies_in_the_minute_counts() -> None:
+def test_only_what_lies_in_the_minute_counts():
     ended("processed", NOW - timedelta(microseconds=1))
     ended("processed", NOW)
     ended("processed", NOW + MINUTE - timedelta(microseconds=1))
@@ -146,7 +146,7 @@ def test_only_what_lies_in_the_minute_counts() -> None:
     assert counts() == {"toy.alpha": {"ok": 2}}
 
 
-def test_a_row_that_was_committed_late_is_found_behind_younger_ones() -> None:
+def test_a_row_that_was_committed_late_is_found_behind_younger_ones():
     for place in range(5):
         ended("processed", NOW + timedelta(seconds=70 + place))
     ended("processed", NOW + timedelta(seconds=30))
@@ -157,7 +157,7 @@ def test_a_row_that_was_committed_late_is_found_behind_younger_ones() -> None:
 
 
 @pytest.mark.parametrize("near", [1, 3, 10_000])
-def test_a_minute_is_found_among_many_others(near: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_minute_is_found_among_many_others(near, monkeypatch):
     monkeypatch.setattr(minutes, "NEAR_ROWS", near)
     for place in range(60):
         ended("processed", NOW + place * timedelta(seconds=50))
@@ -170,9 +170,7 @@ def test_a_minute_is_found_among_many_others(near: int, monkeypatch: pytest.Monk
     assert set(by_minute) == {1, 2}
 
 
-def test_what_was_under_way_together_is_found_on_both_sides(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_was_under_way_together_is_found_on_both_sides(monkeypatch):
     monkeypatch.setattr(minutes, "NEAR_ROWS", 1)
     ours = (5, 20, 50)
     # By their ids: older rows behind one of ours, and younger ones before another.
@@ -184,7 +182,7 @@ def test_what_was_under_way_together_is_found_on_both_sides(
     assert counts() == {"toy.alpha": {"ok": len(ours)}}
 
 
-def test_twice_comes_to_the_same_row(wire: Wire) -> None:
+def test_twice_comes_to_the_same_row(wire):
     ended("processed", NOW)
     minutes.roll_up(NOW)
     before = list(Minute.objects.values())
@@ -198,7 +196,7 @@ def test_twice_comes_to_the_same_row(wire: Wire) -> None:
     assert row().counts == {"ok": 1, "transient": 1}
 
 
-def test_longer_spans_are_the_sums_of_their_minutes() -> None:
+def test_longer_spans_are_the_sums_of_their_minutes():
     for place in (0, 9, 10, 59, 60):
         ended("processed", NOW + place * MINUTE, seconds=1 + place)
         minutes.roll_up(NOW + place * MINUTE)
@@ -216,14 +214,12 @@ def test_longer_spans_are_the_sums_of_their_minutes() -> None:
     assert ok(Span.HOUR, hours=1) == 1
 
 
-def test_nothing_happened_is_no_row() -> None:
+def test_nothing_happened_is_no_row():
     assert minutes.roll_up(NOW) == 0
     assert not Minute.objects.exists()
 
 
-def test_a_sweep_asks_for_it_once_in_half_a_minute(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sweep_asks_for_it_once_in_half_a_minute(wire, monkeypatch):
     asked: list[datetime] = []
 
     def run_for(clock: Clock, seconds: int) -> int:
@@ -242,7 +238,7 @@ def test_a_sweep_asks_for_it_once_in_half_a_minute(
 
 
 @pytest.mark.parametrize("text", ["***-03-01T12:00:00+00:00", "2026-13-01T12:00:00", "***"])
-def test_a_row_with_an_erased_instant_counts_without_its_duration(text: str) -> None:
+def test_a_row_with_an_erased_instant_counts_without_its_duration(text):
     ended("processed", NOW + timedelta(seconds=1))
     ended("processed", NOW + timedelta(seconds=2), started_at=text)
     ended("expired", NOW + timedelta(seconds=3), complete_by=text)
@@ -253,9 +249,7 @@ def test_a_row_with_an_erased_instant_counts_without_its_duration(text: str) -> 
     assert sum(row().calls.values()) == 1
 
 
-def test_a_minute_that_cannot_be_rolled_up_holds_up_no_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_minute_that_cannot_be_rolled_up_holds_up_no_other(monkeypatch):
     real = minutes.roll_up
 
     def roll_up(minute: datetime) -> int:

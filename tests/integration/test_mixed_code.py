@@ -22,7 +22,6 @@ from workers.store import live_code, live_workers, unknown_definitions
 from workers.store.claims import claim_steps, find_work, left_to_others
 from workers.store.claims.left_to_others import WorkForOthers
 from workers.store.db import dialect
-from workers.testing import Wire
 from workers.testing.agent_processes import CALL, REPLY
 from workers.testing.agent_processes import room as anywhere
 from workers.wire import dispatch
@@ -59,7 +58,7 @@ def behind() -> Iterator[None]:
 
 
 @pytest.fixture
-def woken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def woken(monkeypatch) -> list[str]:
     """Return who was woken, after how long."""
     made: list[str] = []
     monkeypatch.setattr(
@@ -73,7 +72,7 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 class TestClaims:
     @override_settings(SAS_CLAIM_BATCH=2)
-    def test_what_is_not_known_keeps_its_turn_and_holds_up_none_behind(self, wire: Wire) -> None:
+    def test_what_is_not_known_keeps_its_turn_and_holds_up_none_behind(self, wire):
         unknown = [of_99() for _ in range(5)]
         process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
         before = list(Step.objects.filter(process__in=unknown).order_by("pk").values())
@@ -84,7 +83,7 @@ class TestClaims:
         assert list(Step.objects.filter(process__in=unknown).order_by("pk").values()) == before
         assert not Alert.objects.exists()
 
-    def test_step_made_ready_by_code_that_lacks_its_version_stays_pending(self, wire: Wire) -> None:
+    def test_step_made_ready_by_code_that_lacks_its_version_stays_pending(self, wire):
         process = submit("toy_line", subject="Toy 1", input={})
         begin(wire)
         wire.deliver_all(CALL)
@@ -99,7 +98,7 @@ class TestClaims:
         wire.run_until_idle()
         assert reread(process).state == "processed"
 
-    def test_an_agent_that_is_not_known_is_not_claimed_for(self, wire: Wire) -> None:
+    def test_an_agent_that_is_not_known_is_not_claimed_for(self, wire):
         process = submit("toy_line", subject="Toy 1", input={})
         Step.objects.filter(process=process, name="two").update(agent="toy.new")
         Flow.objects.create(agent="toy.new", window=5)
@@ -109,9 +108,7 @@ class TestClaims:
         two = only(process, "two")
         assert (two.state, two.attempt) == ("pending", 0)
 
-    def test_a_claim_whose_version_is_not_known_after_all_is_released_at_once(
-        self, wire: Wire
-    ) -> None:
+    def test_a_claim_whose_version_is_not_known_after_all_is_released_at_once(self, wire):
         process = submit("toy_line", subject="Toy 1", input={})
         claims = claim_steps.claim_due({"toy.alpha"}, anywhere())
         Process.objects.update(version=99)
@@ -126,20 +123,20 @@ class TestClaims:
 
 
 class TestPassingOn:
-    def test_a_due_step_that_only_another_worker_knows_is_passed_on(self, wire: Wire) -> None:
+    def test_a_due_step_that_only_another_worker_knows_is_passed_on(self, wire):
         of_99()
 
         assert left_to_others.find(NOW) == WorkForOthers()
         alive(V99, now=NOW)
         assert left_to_others.find(NOW) == WorkForOthers(frozenset({"sas.agents"}), False)
 
-    def test_nothing_is_passed_on_where_all_that_is_due_is_known(self, wire: Wire) -> None:
+    def test_nothing_is_passed_on_where_all_that_is_due_is_known(self, wire):
         submit("toy_line", subject="Toy 1", input={}, now=NOW)
         alive(V99, now=NOW)
 
         assert left_to_others.find(NOW) == WorkForOthers()
 
-    def test_an_agent_that_only_another_worker_knows_is_passed_on(self, wire: Wire) -> None:
+    def test_an_agent_that_only_another_worker_knows_is_passed_on(self, wire):
         process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
         Step.objects.filter(process=process, name="one").update(agent="toy.new")
         Flow.objects.create(agent="toy.new", window=5)
@@ -148,7 +145,7 @@ class TestPassingOn:
         assert left_to_others.find(NOW) == WorkForOthers(frozenset({"fresh"}), False)
 
     @pytest.mark.usefixtures("behind")
-    def test_a_look_wakes_others_for_what_it_leaves(self, wire: Wire, woken: list[str]) -> None:
+    def test_a_look_wakes_others_for_what_it_leaves(self, wire, woken):
         # A poll, which passes on for itself, is not due again.
         scheduler.advance()
         of_99()
@@ -159,9 +156,7 @@ class TestPassingOn:
         assert woken == [f"sas.agents {waking.PASS_ON_SECONDS}"]
 
     @pytest.mark.usefixtures("behind")
-    def test_a_settlement_wakes_others_for_what_it_leaves(
-        self, wire: Wire, woken: list[str]
-    ) -> None:
+    def test_a_settlement_wakes_others_for_what_it_leaves(self, wire, woken):
         submit("toy_line", subject="Toy 1", input={})
         begin(wire)
         wire.deliver_all(CALL)
@@ -173,7 +168,7 @@ class TestPassingOn:
         assert set(woken) == {f"sas.agents {waking.PASS_ON_SECONDS}"}
 
     @pytest.mark.usefixtures("behind")
-    def test_a_shift_wakes_others_for_what_it_leaves(self, wire: Wire, woken: list[str]) -> None:
+    def test_a_shift_wakes_others_for_what_it_leaves(self, wire, woken):
         of_99()
         alive(V99)
 
@@ -181,7 +176,7 @@ class TestPassingOn:
 
         assert woken == [f"sas.agents {waking.PASS_ON_SECONDS}"]
 
-    def test_who_is_not_behind_asks_nothing(self, wire: Wire, woken: list[str]) -> None:
+    def test_who_is_not_behind_asks_nothing(self, wire, woken):
         of_99()
         alive(V99)
 
@@ -191,7 +186,7 @@ class TestPassingOn:
 
 
 class TestDecisions:
-    def test_a_condition_is_left_to_a_live_worker_that_knows_it(self, wire: Wire) -> None:
+    def test_a_condition_is_left_to_a_live_worker_that_knows_it(self, wire):
         toy.script["toy.beta"] = lambda call: {"size": 50}
         process = submit("toy_conditional", subject="Toy 1", input={"maybe": False})
         begin(wire)
@@ -213,7 +208,7 @@ class TestDecisions:
         process.refresh_from_db()
         assert (process.state, process.needs_decision) == ("processed", False)
 
-    def test_an_end_is_left_to_a_live_worker_that_knows_it(self, wire: Wire) -> None:
+    def test_an_end_is_left_to_a_live_worker_that_knows_it(self, wire):
         process = submit("toy_heard", subject="Toy 1", input={})
         steps = Step.objects.filter(process=process).exclude(state="processed")
         for _ in range(steps.count()):
@@ -235,22 +230,20 @@ class TestDecisions:
 
 class TestTelling:
     @pytest.mark.parametrize(("seconds", "told"), [(29, 0), (31, 1)])
-    def test_what_no_live_worker_knows_is_told_of_after_a_while(
-        self, wire: Wire, seconds: int, told: int
-    ) -> None:
+    def test_what_no_live_worker_knows_is_told_of_after_a_while(self, wire, seconds, told):
         of_99()
 
         assert unknown_definitions.tell(NOW + timedelta(seconds=seconds)) == told
         assert Alert.objects.filter(cause="unknown_definition:workflow:toy_line:99").count() == told
 
-    def test_what_a_live_worker_knows_is_not_told_of(self, wire: Wire) -> None:
+    def test_what_a_live_worker_knows_is_not_told_of(self, wire):
         of_99()
         later = NOW + timedelta(seconds=60)
         alive(V99, now=later)
 
         assert unknown_definitions.tell(later) == 0
 
-    def test_an_agent_that_no_live_worker_knows_is_told_of(self, wire: Wire) -> None:
+    def test_an_agent_that_no_live_worker_knows_is_told_of(self, wire):
         process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
         Step.objects.filter(process=process, name="one").update(agent="toy.new")
         Flow.objects.create(agent="toy.new", window=5)
@@ -259,14 +252,14 @@ class TestTelling:
 
         assert Alert.objects.get().cause == "unknown_definition:agent:toy.new"
 
-    def test_nothing_is_told_while_a_worker_does_not_say_what_it_knows(self, wire: Wire) -> None:
+    def test_nothing_is_told_while_a_worker_does_not_say_what_it_knows(self, wire):
         of_99()
         later = NOW + timedelta(seconds=60)
         live_workers.report("old", "celery-old@host", ["sas.agents"], 1, later)
 
         assert unknown_definitions.tell(later) == 0
 
-    def test_the_poll_tells(self, wire: Wire) -> None:
+    def test_the_poll_tells(self, wire):
         of_99()
 
         scheduler.advance(NOW + timedelta(seconds=60))
@@ -274,7 +267,7 @@ class TestTelling:
         assert Alert.objects.filter(code="unknown_definition").exists()
 
 
-def test_what_a_worker_knows_is_written_once(wire: Wire) -> None:
+def test_what_a_worker_knows_is_written_once(wire):
     alive(V99)
     alive(KnownDefinitions(versions=frozenset({"other:1"})))
 

@@ -29,7 +29,7 @@ OURS, THEIRS = str(uuid4()), str(uuid4())
 
 
 @pytest.fixture(autouse=True)
-def known(monkeypatch: pytest.MonkeyPatch) -> None:
+def known(monkeypatch) -> None:
     """Have this process know its id, and nothing of neighbours yet."""
     monkeypatch.setattr(installation._cached, "id", OURS)
     monkeypatch.setattr(installation._cached, "read_again_at", float("inf"))
@@ -38,7 +38,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, dict[str, Any]]]:
+def sent(monkeypatch) -> list[tuple[str, str, dict[str, Any]]]:
     """Note what is published: task, queue and headers."""
     found: list[tuple[str, str, dict[str, Any]]] = []
 
@@ -62,16 +62,14 @@ def deliver(name: str, args: list[Any], **headers: Any) -> Any:
     return build_tracer(name, task, app=app)(request["id"], args, {}, request)
 
 
-def test_every_task_of_the_engine_asks_whose_its_message_is() -> None:
+def test_every_task_of_the_engine_asks_whose_its_message_is():
     discovery.import_modules("tasks")
     engine = [name for name in app.tasks if name.startswith("workers.")]
     assert len(engine) >= 8
     assert [name for name in engine if not isinstance(app.tasks[name], OwnTask)] == []
 
 
-def test_a_foreign_message_is_not_worked_on_and_goes_back_for_its_owner(
-    sent: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_foreign_message_is_not_worked_on_and_goes_back_for_its_owner(sent, monkeypatch):
     worked: list[object] = []
     logged: list[str] = []
     monkeypatch.setattr(neighbours.log, "warning", lambda event, **_: logged.append(event))
@@ -96,7 +94,7 @@ def test_a_foreign_message_is_not_worked_on_and_goes_back_for_its_owner(
     assert THEIRS in text_of(alert)
 
 
-def test_what_its_owner_does_not_take_is_set_aside(sent: list[Any]) -> None:
+def test_what_its_owner_does_not_take_is_set_aside(sent):
     deliver(dispatch.ADVANCE, [], sas_installation=THEIRS, sas_hops=neighbours.MOST_HOPS)
     # Nobody waits for that owner again in vain.
     deliver(dispatch.ADVANCE, [], sas_installation=THEIRS)
@@ -106,15 +104,13 @@ def test_what_its_owner_does_not_take_is_set_aside(sent: list[Any]) -> None:
     assert queues == [neighbours.STRANGERS] * 2 + [dispatch.SCHEDULER_QUEUE]
 
 
-def test_the_rests_of_a_message_are_shorter_than_an_answer_may_take() -> None:
+def test_the_rests_of_a_message_are_shorter_than_an_answer_may_take():
     rests = [neighbours.rest_seconds(hops) for hops in range(neighbours.MOST_HOPS)]
     assert rests == sorted(rests)
     assert 5 < sum(rests) < 10
 
 
-def test_a_broker_that_takes_nothing_keeps_the_foreign_message(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_broker_that_takes_nothing_keeps_the_foreign_message(monkeypatch):
     def refuse(*args: object, **options: object) -> None:
         raise BrokerRefused("full")
 
@@ -132,9 +128,7 @@ def test_a_broker_that_takes_nothing_keeps_the_foreign_message(
 
 
 @pytest.mark.parametrize("headers", [{}, {"sas_installation": OURS}, {"sas_installation": ""}])
-def test_our_own_messages_and_those_of_older_code_are_worked_on(
-    headers: dict[str, str], sent: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_our_own_messages_and_those_of_older_code_are_worked_on(headers, sent, monkeypatch):
     worked: list[object] = []
     monkeypatch.setattr(tasks.threads, "wake_up", lambda: worked.append(None))
     monkeypatch.setattr(queue_drain, "take_all", lambda queue, task: False)
@@ -142,12 +136,12 @@ def test_our_own_messages_and_those_of_older_code_are_worked_on(
     assert (len(worked), sent) == (1, [])
 
 
-def test_without_an_id_of_its_own_nothing_is_foreign(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_id_of_its_own_nothing_is_foreign(monkeypatch):
     monkeypatch.setattr(installation._cached, "id", None)
     assert neighbours.foreign_sender({"sas_installation": THEIRS}) is None
 
 
-def test_a_drained_queue_leaves_foreign_messages_to_celery() -> None:
+def test_a_drained_queue_leaves_foreign_messages_to_celery():
     class Message:
         headers = {"task": dispatch.TAKE, "sas_installation": THEIRS}
 
@@ -156,7 +150,7 @@ def test_a_drained_queue_leaves_foreign_messages_to_celery() -> None:
     assert queue_drain._is_of(Message(), (dispatch.TAKE,))  # type: ignore[arg-type]
 
 
-def test_migrate_makes_one_row_and_keeps_it() -> None:
+def test_migrate_makes_one_row_and_keeps_it():
     (row,) = Installation.objects.all()
     call_command("migrate", verbosity=0)
     assert rows.ensure() is False
@@ -166,7 +160,7 @@ def test_migrate_makes_one_row_and_keeps_it() -> None:
 
 class TestOwnId:
     @pytest.fixture(autouse=True)
-    def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    def asked(self, monkeypatch) -> list[None]:
         asked: list[None] = []
 
         def read() -> str:
@@ -177,9 +171,7 @@ class TestOwnId:
         installation.forget()
         return asked
 
-    def test_the_database_is_asked_once_a_minute(
-        self, asked: list[None], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_database_is_asked_once_a_minute(self, asked, monkeypatch):
         clock = [100.0]
         monkeypatch.setattr("workers.wire.installation.time.monotonic", lambda: clock[0])
         assert [installation.own_id() for _ in range(3)] == [THEIRS] * 3
@@ -188,7 +180,7 @@ class TestOwnId:
         assert installation.own_id() == THEIRS
         assert len(asked) == 2
 
-    def test_while_it_is_away_the_last_answer_holds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_while_it_is_away_the_last_answer_holds(self, monkeypatch):
         clock = [100.0]
         monkeypatch.setattr("workers.wire.installation.time.monotonic", lambda: clock[0])
         assert installation.own_id() == THEIRS
@@ -198,7 +190,7 @@ class TestOwnId:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_installation_id_is_not_read_inside_a_transaction() -> None:
+def test_installation_id_is_not_read_inside_a_transaction():
     from django.db import transaction
 
     assert installation._read() == str(Installation.objects.get().id)
@@ -207,7 +199,7 @@ def test_installation_id_is_not_read_inside_a_transaction() -> None:
 
 
 @pytest.fixture(scope="module", params=["rabbitmq", "memory"])
-def url(request: pytest.FixtureRequest) -> Iterator[str]:
+def url(request) -> Iterator[str]:
     if request.param == "memory":
         yield "memory://"
         return
@@ -215,9 +207,7 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
         yield url
 
 
-def test_each_installation_reads_the_cards_of_the_others(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_installation_reads_the_cards_of_the_others(url, monkeypatch):
     with Connection(url) as connection:
         assert cards.exchange(connection, 1000) == []
         # One card of each, however often it is left.
@@ -233,16 +223,14 @@ def test_each_installation_reads_the_cards_of_the_others(
         assert cards.exchange(connection, 1022 + cards.FRESH_SECONDS) == []
 
 
-def test_what_is_no_card_is_thrown_away(url: str) -> None:
+def test_what_is_no_card_is_thrown_away(url):
     with Connection(url) as connection:
         cards.exchange(connection, 5000)
         connection.Producer().publish({"a": 1}, routing_key=cards.QUEUE)
         assert cards.exchange(connection, 5001) == []
 
 
-def test_doctor_and_a_worker_s_start_name_the_other(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_doctor_and_a_worker_s_start_name_the_other(monkeypatch, caplog):
     theirs = cards.Card(THEIRS, "staging", "db.example.org", 1.0)
     monkeypatch.setattr(cards, "exchange", lambda connection: [theirs])
     (found,) = probes.is_ours_alone.__wrapped__(None)  # type: ignore[attr-defined]
@@ -257,9 +245,7 @@ def test_doctor_and_a_worker_s_start_name_the_other(
     assert (record.message, vars(record)["installation"]) == ("neighbour", THEIRS)
 
 
-def test_a_worker_starts_without_knowing_its_neighbours(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_worker_starts_without_knowing_its_neighbours(monkeypatch, caplog):
     def fail() -> None:
         raise OSError("no broker")
 

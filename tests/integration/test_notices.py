@@ -67,9 +67,7 @@ def in_error(wire: Wire, sandbox: Sandbox) -> Order:
     return order
 
 
-def test_an_order_is_told_when_it_is_received_and_when_it_is_sent(
-    wire: Wire, sandbox: Sandbox
-) -> None:
+def test_an_order_is_told_when_it_is_received_and_when_it_is_sent(wire, sandbox):
     order = place(quantity=2)
     assert Process.objects.filter(workflow="notice").count() == 1
     wire.run_until_idle()
@@ -89,7 +87,7 @@ def test_an_order_is_told_when_it_is_received_and_when_it_is_sent(
     assert invariants.violations() == []
 
 
-def test_a_notice_exists_exactly_if_its_turn_does() -> None:
+def test_a_notice_exists_exactly_if_its_turn_does():
     with transaction.atomic():
         place()
         assert Process.objects.filter(workflow="notice").exists()
@@ -97,9 +95,7 @@ def test_a_notice_exists_exactly_if_its_turn_does() -> None:
     assert not Process.objects.exists()
 
 
-def test_a_large_order_is_told_that_a_person_looks_at_it_and_declined(
-    wire: Wire, sandbox: Sandbox
-) -> None:
+def test_a_large_order_is_told_that_a_person_looks_at_it_and_declined(wire, sandbox):
     order = place(price="1000.00")
     wire.run_until_idle()
     title, text = newest()
@@ -115,7 +111,7 @@ def test_a_large_order_is_told_that_a_person_looks_at_it_and_declined(
     assert "Total: €1,000.00 You were not charged. Nothing will be sent" in text
 
 
-def test_a_declined_card_is_told(wire: Wire, sandbox: Sandbox) -> None:
+def test_a_declined_card_is_told(wire, sandbox):
     set_faults(sandbox, "payment", error_rate=1.0, error_status=402)
     place()
     wire.run_until_idle()
@@ -126,9 +122,7 @@ def test_a_declined_card_is_told(wire: Wire, sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("actor", "is_asked"), [(notices.BUYER, True), ("operator:bob", False), ("client:x", False)]
 )
-def test_a_cancelled_order_is_told_with_its_refund(
-    wire: Wire, sandbox: Sandbox, actor: str, is_asked: bool
-) -> None:
+def test_a_cancelled_order_is_told_with_its_refund(wire, sandbox, actor, is_asked):
     set_faults(sandbox, "shipping", down=True)
     set_faults(sandbox, "courier", down=True)
     order = place()
@@ -146,7 +140,7 @@ def test_a_cancelled_order_is_told_with_its_refund(
     assert "confidence" not in text
 
 
-def test_an_order_that_is_held_up_is_told_once(wire: Wire, sandbox: Sandbox) -> None:
+def test_an_order_that_is_held_up_is_told_once(wire, sandbox):
     order = in_error(wire, sandbox)
     title, text = newest()
     assert title == "Your order: held up"
@@ -161,7 +155,7 @@ def test_an_order_that_is_held_up_is_told_once(wire: Wire, sandbox: Sandbox) -> 
     assert [subject(sent) for sent in mail.outbox].count("Your order: held up") == 1
 
 
-def test_a_return_is_told_from_its_begin_to_its_refund(wire: Wire, sandbox: Sandbox) -> None:
+def test_a_return_is_told_from_its_begin_to_its_refund(wire, sandbox):
     order = place()
     wire.run_until_idle()
     process = accept_return(order, actor="ann")
@@ -187,9 +181,7 @@ def test_a_return_is_told_from_its_begin_to_its_refund(wire: Wire, sandbox: Sand
         ("inspect", "We could not take back what you sent."),
     ],
 )
-def test_a_return_that_came_to_nothing_is_told_with_its_reason(
-    wire: Wire, sandbox: Sandbox, step: str, reason: str
-) -> None:
+def test_a_return_that_came_to_nothing_is_told_with_its_reason(wire, sandbox, step, reason):
     order = place()
     wire.run_until_idle()
     process = accept_return(order, actor="ann")
@@ -206,7 +198,7 @@ def test_a_return_that_came_to_nothing_is_told_with_its_reason(
     assert "without a refund" in text
 
 
-def test_an_erased_order_has_nobody_to_tell(wire: Wire, sandbox: Sandbox) -> None:
+def test_an_erased_order_has_nobody_to_tell(wire, sandbox):
     order = place()
     wire.run_until_idle()
     erasing.erase(order.process_id, actor="ann", reason="asked")
@@ -226,17 +218,13 @@ def test_an_erased_order_has_nobody_to_tell(wire: Wire, sandbox: Sandbox) -> Non
             {"error_rate": 1.0, "error_status": 422},
             "its payment of 18.50 was not taken",
         ),
-        (
-            "charge_payment",
-            {"fail_every": 1},
-            "nobody knows whether its payment of 18.50 was",
-        ),
+        ("charge_payment", {"fail_every": 1}, "nobody knows whether its payment of 18.50 was"),
         ("book_shipment", {"down": True}, "nothing was sent to its buyer"),
     ],
 )
 def test_an_order_that_ends_without_what_a_person_skipped_is_told_to_operators(
-    wire: Wire, sandbox: Sandbox, step: str, faults: dict[str, Any], says: str
-) -> None:
+    wire, sandbox, step, faults, says
+):
     services = ("payment",) if step == "charge_payment" else ("shipping", "courier")
     for service in services:
         set_faults(sandbox, service, **faults)

@@ -22,7 +22,7 @@ from workers.store.claims.claim_steps import Claim
 from workers.store.expire import expire_claims
 from workers.store.flow import flow_control
 from workers.supervisor import beat_schedule
-from workers.testing import Wire, assert_invariants, frozen_clock
+from workers.testing import assert_invariants, frozen_clock
 from workers.testing.agent_processes import room as anywhere
 
 Ends = list[End]
@@ -70,16 +70,14 @@ def to_the_last(process: Process) -> Claim:
     return done.claims[0]
 
 
-def test_a_process_that_is_processed_is_told_of_once(ends: Ends) -> None:
+def test_a_process_that_is_processed_is_told_of_once(ends):
     process = heard()
 
     last = to_the_last(process)
     assert ends == []
     settle([a_result(last, n=2)])
 
-    assert ends == [
-        End(process.pk, "Toy 1", "processed", {"one": {"n": 1}, "two": {"n": 2}}),
-    ]
+    assert ends == [End(process.pk, "Toy 1", "processed", {"one": {"n": 1}, "two": {"n": 2}})]
     assert left() == ["Toy 1 processed 1"]
     process.refresh_from_db()
     assert (process.state, process.finished_at) == ("processed", NOW)
@@ -89,7 +87,7 @@ def test_a_process_that_is_processed_is_told_of_once(ends: Ends) -> None:
     assert_invariants()
 
 
-def test_it_sees_the_end_and_the_reply_in_the_same_transaction(ends: Ends) -> None:
+def test_it_sees_the_end_and_the_reply_in_the_same_transaction(ends):
     process = heard()
     last = to_the_last(process)
     seen: list[Any] = []
@@ -106,7 +104,7 @@ def test_it_sees_the_end_and_the_reply_in_the_same_transaction(ends: Ends) -> No
     assert reread(process).state == "processing"
 
 
-def test_the_journal_and_a_submitter_see_an_end_like_any_other(ends: Ends) -> None:
+def test_the_journal_and_a_submitter_see_an_end_like_any_other(ends):
     sinks = [NewSink("queue", "replies.acme.one", "acme")]
     told, silent = (
         submit(name, subject="Toy", input={}, sinks=sinks, now=NOW)
@@ -128,7 +126,7 @@ def _rows(process: Process) -> list[tuple[Any, ...]]:
     return list(Journal.objects.filter(process=process).order_by("pk").values_list(*columns))
 
 
-def test_on_end_is_called_for_error_and_for_every_later_end(ends: Ends) -> None:
+def test_on_end_is_called_for_error_and_for_every_later_end(ends):
     process = heard()
     last = to_the_last(process)
 
@@ -142,7 +140,7 @@ def test_on_end_is_called_for_error_and_for_every_later_end(ends: Ends) -> None:
     assert ends[0].results == {"one": {"n": 1}}
 
 
-def test_what_is_undone_is_told_of_when_it_is_over(ends: Ends) -> None:
+def test_what_is_undone_is_told_of_when_it_is_over(ends):
     process = heard()
     last = to_the_last(process)
 
@@ -154,7 +152,7 @@ def test_what_is_undone_is_told_of_when_it_is_over(ends: Ends) -> None:
     assert [end.state for end in ends] == ["compensated"] == [process.state]
 
 
-def test_a_cancelled_process_is_told_of_in_the_operators_transaction(ends: Ends) -> None:
+def test_a_cancelled_process_is_told_of_in_the_operators_transaction(ends):
     process = heard()
 
     cancel(process.pk, actor="operator", reason="no more", now=NOW)
@@ -163,13 +161,13 @@ def test_a_cancelled_process_is_told_of_in_the_operators_transaction(ends: Ends)
     assert left() == ["Toy 1 cancelled 1"]
 
 
-def test_on_end_is_called_for_process_that_ends_at_submission(ends: Ends) -> None:
+def test_on_end_is_called_for_process_that_ends_at_submission(ends):
     heard("toy_heard_at_once", is_wanted=False)
 
     assert [end.state for end in ends] == ["processed"]
 
 
-def test_an_answer_by_hand_may_end_it(ends: Ends) -> None:
+def test_an_answer_by_hand_may_end_it(ends):
     process = heard("toy_heard_at_once", is_wanted=True)
     (one,) = claimed()
     settle([Reply(one.step_id, one.claim_id, 1, deferral=DEFERRAL)])
@@ -179,7 +177,7 @@ def test_an_answer_by_hand_may_end_it(ends: Ends) -> None:
     assert [(end.state, end.results) for end in ends] == [("processed", {"a": {"n": 3}})]
 
 
-def test_what_expires_is_ended_by_the_scheduler(ends: Ends) -> None:
+def test_what_expires_is_ended_by_the_scheduler(ends):
     process = heard()
     to_the_last(process)
     later = NOW + timedelta(seconds=40)
@@ -192,9 +190,7 @@ def test_what_expires_is_ended_by_the_scheduler(ends: Ends) -> None:
     assert [end.state for end in ends] == ["error"] == [process.state]
 
 
-def test_where_it_raises_nothing_is_left_of_the_end_and_the_reply_is_kept(
-    ends: Ends, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_where_it_raises_nothing_is_left_of_the_end_and_the_reply_is_kept(ends, caplog):
     process = heard()
     last = to_the_last(process)
     before = Process.objects.get(pk=process.pk)
@@ -236,7 +232,7 @@ def test_where_it_raises_nothing_is_left_of_the_end_and_the_reply_is_kept(
 
 
 @pytest.mark.parametrize("state", ["error", "compensated", "cancelled"])
-def test_every_end_is_held_back_where_it_raises(state: str, ends: Ends) -> None:
+def test_every_end_is_held_back_where_it_raises(state, ends):
     process = heard()
     hear = toy.script["on_end"]
     toy.script["on_end"] = _raise
@@ -263,7 +259,7 @@ def _raise(end: Any) -> None:
     raise RuntimeError("no")
 
 
-def test_one_that_raises_holds_up_no_other(ends: Ends) -> None:
+def test_one_that_raises_holds_up_no_other(ends):
     bad, good, line = heard(), heard(), heard("toy_line")
     hear = toy.script["on_end"]
 
@@ -287,7 +283,7 @@ def test_one_that_raises_holds_up_no_other(ends: Ends) -> None:
     assert left() == ["Toy 1 processed 2"]
 
 
-def test_other_replies_of_a_batch_keep_their_numbers_gap_free(ends: Ends) -> None:
+def test_other_replies_of_a_batch_keep_their_numbers_gap_free(ends):
     process = heard("toy_heard_branches")
     toy.script["on_end"] = _raise
     a, b, c = sorted(claimed(), key=lambda one: one.step)
@@ -302,9 +298,7 @@ def test_other_replies_of_a_batch_keep_their_numbers_gap_free(ends: Ends) -> Non
     assert_invariants()
 
 
-def test_code_that_does_not_know_the_workflow_leaves_the_end_to_code_that_does(
-    ends: Ends,
-) -> None:
+def test_code_that_does_not_know_the_workflow_leaves_the_end_to_code_that_does(ends):
     process = heard()
     last = to_the_last(process)
     Process.objects.update(version=7)
@@ -321,9 +315,7 @@ def test_code_that_does_not_know_the_workflow_leaves_the_end_to_code_that_does(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_on_the_way_of_production_it_is_called_once_and_its_rows_are_committed(
-    ends: Ends, wire: Wire
-) -> None:
+def test_on_the_way_of_production_it_is_called_once_and_its_rows_are_committed(ends, wire):
     beat_schedule.ensure_flow()
     committed: list[str] = []
     changed: list[int] = []
@@ -350,9 +342,7 @@ def test_on_the_way_of_production_it_is_called_once_and_its_rows_are_committed(
 
 
 @pytest.mark.parametrize("count", [1, 3], ids=["a lone reply", "a batch"])
-def test_it_runs_before_flow_rows_are_locked(
-    count: int, ends: Ends, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_runs_before_flow_rows_are_locked(count, ends, monkeypatch):
     for _ in range(count):
         heard()
     # Beside them, one that goes on: its next step is claimed in the same transaction.
@@ -375,7 +365,7 @@ def test_it_runs_before_flow_rows_are_locked(
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_another_session_may_lock_every_flow_row_meanwhile(ends: Ends) -> None:
+def test_another_session_may_lock_every_flow_row_meanwhile(ends):
     heard()
     last = settled()
     seen: list[int] = []
@@ -396,7 +386,7 @@ def test_another_session_may_lock_every_flow_row_meanwhile(ends: Ends) -> None:
     assert Process.objects.get().state == "processed"
 
 
-def test_it_may_submit_and_call_verbs_of_other_processes() -> None:
+def test_it_may_submit_and_call_verbs_of_other_processes():
     other = submit("toy_line", subject="Other", input={}, now=NOW)
     waiting = submit("toy_line", subject="Waiting", input={}, now=NOW)
 

@@ -33,7 +33,7 @@ run = partial(said, "order")
 @pytest.mark.parametrize(
     ("action", "outcome"), [("cancel", "cancelled"), ("compensate", "compensated")]
 )
-def test_an_order_is_turned_round_with_a_reason(order: Order, action: str, outcome: str) -> None:
+def test_an_order_is_turned_round_with_a_reason(order, action, outcome):
     said = run(action, str(order.number), "--reason", "changed mind")
 
     order.process.refresh_from_db()
@@ -45,7 +45,7 @@ def test_an_order_is_turned_round_with_a_reason(order: Order, action: str, outco
     assert Step.objects.get(name="release_stock").state == "pending"
 
 
-def test_a_dry_run_says_what_would_be_undone_and_changes_nothing(order: Order) -> None:
+def test_a_dry_run_says_what_would_be_undone_and_changes_nothing(order):
     before = list(Step.objects.values()), list(Journal.objects.values())
 
     said = json.loads(run("cancel", str(order.number), "--dry-run", "--json"))
@@ -56,7 +56,7 @@ def test_a_dry_run_says_what_would_be_undone_and_changes_nothing(order: Order) -
     assert (list(Step.objects.values()), list(Journal.objects.values())) == before
 
 
-def test_without_a_reason_nothing_happens(order: Order) -> None:
+def test_without_a_reason_nothing_happens(order):
     with pytest.raises(CommandError, match="--reason"):
         run("cancel", str(order.number))
     with pytest.raises(CommandError, match="nothing to resubmit"):
@@ -66,7 +66,7 @@ def test_without_a_reason_nothing_happens(order: Order) -> None:
     assert order.process.state == "pending"
 
 
-def test_an_order_that_is_over_is_not_cancelled(order: Order) -> None:
+def test_an_order_that_is_over_is_not_cancelled(order):
     run("cancel", str(order.number), "--reason", "x")
     before = list(Journal.objects.values())
 

@@ -23,14 +23,14 @@ def skip(number: int) -> str:
     return said("order_numbers", "--next", str(number))
 
 
-def test_the_next_order_takes_the_number() -> None:
+def test_the_next_order_takes_the_number():
     number = place("a").number + 1000
     assert skip(number) == f"The next order is {number} or later.\n"
     assert place("b").number == number
     assert place("c").number == number + 1
 
 
-def test_a_number_that_was_given_out_is_not_given_out_again() -> None:
+def test_a_number_that_was_given_out_is_not_given_out_again():
     first = place("a").number
     for number in (first, first + 1):
         with pytest.raises(CommandError, match="given out already"):
@@ -38,7 +38,7 @@ def test_a_number_that_was_given_out_is_not_given_out_again() -> None:
     assert place("b").number == first + 1
 
 
-def test_what_is_rolled_back_moves_no_number() -> None:
+def test_what_is_rolled_back_moves_no_number():
     first = place("a").number
     with transaction.atomic():
         skip_to(first + 1000)
@@ -47,6 +47,6 @@ def test_what_is_rolled_back_moves_no_number() -> None:
 
 
 @pytest.mark.parametrize("number", [0, -5])
-def test_numbers_begin_at_one(number: int) -> None:
+def test_numbers_begin_at_one(number):
     with pytest.raises(CommandError, match="begin at 1"):
         skip(number)

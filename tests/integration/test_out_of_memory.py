@@ -48,9 +48,7 @@ def request_of(app: Celery, cls: Any, **options: Any) -> tuple[Any, list[str]]:
     return made, said
 
 
-def test_a_late_acknowledged_message_is_acknowledged_and_logged(
-    app: Celery, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_late_acknowledged_message_is_acknowledged_and_logged(app, caplog):
     request, said = request_of(app, requests.Request, acks_late=True)
     with caplog.at_level(logging.ERROR):
         request.on_failure(raised(MemoryError("for a list")))
@@ -58,7 +56,7 @@ def test_a_late_acknowledged_message_is_acknowledged_and_logged(
     assert "MemoryError: for a list" in caplog.text
 
 
-def test_celery_s_own_request_would_end_the_worker(app: Celery) -> None:
+def test_celery_s_own_request_would_end_the_worker(app):
     """Red when it does not: then ``workers.celery.requests`` may go."""
     request, said = request_of(app, OfCelery, acks_late=True)
     with pytest.raises(MemoryError):
@@ -66,13 +64,13 @@ def test_celery_s_own_request_would_end_the_worker(app: Celery) -> None:
     assert said == []
 
 
-def test_any_other_failure_is_as_it_was(app: Celery) -> None:
+def test_any_other_failure_is_as_it_was(app):
     request, said = request_of(app, requests.Request, acks_late=True)
     request.on_failure(raised(KeyError("x")))
     assert said == ["acknowledged"]
 
 
-def test_every_task_of_a_worker_is_mended_unless_it_chose_a_request_itself(app: Celery) -> None:
+def test_every_task_of_a_worker_is_mended_unless_it_chose_a_request_itself(app):
     class Theirs(Task):
         Request = "theirs:Request"
 

@@ -7,7 +7,7 @@ import redis
 from tests.services import own_redis_database
 
 
-def test_own_redis_database_is_isolated_and_cleared_after_use() -> None:
+def test_own_redis_database_is_isolated_and_cleared_after_use():
     with ExitStack() as stack:
         first = redis.Redis.from_url(stack.enter_context(own_redis_database()))
         first.set("kept", "yes")
@@ -17,7 +17,7 @@ def test_own_redis_database_is_isolated_and_cleared_after_use() -> None:
     assert first.keys() == []
 
 
-def test_redis_database_that_holds_keys_is_not_taken() -> None:
+def test_redis_database_that_holds_keys_is_not_taken():
     with own_redis_database() as url:
         theirs = url
     with redis.Redis.from_url(theirs) as client:

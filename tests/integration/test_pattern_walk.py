@@ -181,7 +181,7 @@ def noon() -> Iterator[None]:
         yield
 
 
-def test_a_service_that_answers_with_a_fault(wire: Wire, sandbox: Sandbox, noon: None) -> None:
+def test_a_service_that_answers_with_a_fault(wire, sandbox, noon):
     switch(sandbox, fail_every=DOOMED)
     nine_orders()
     walk_to_the_payment(wire, 30)
@@ -206,7 +206,7 @@ def test_a_service_that_answers_with_a_fault(wire: Wire, sandbox: Sandbox, noon:
 
 
 @override_settings(SAS_STEP_TIMEOUT_SECONDS=1)
-def test_a_service_that_is_silent(wire: Wire, sandbox: Sandbox) -> None:
+def test_a_service_that_is_silent(wire, sandbox):
     switch(sandbox, hang_every=DOOMED)
     nine_orders()
     walk_to_the_payment(wire, 1)

@@ -13,7 +13,6 @@ from workers.client.submission import submit
 from workers.models import Alert, Journal, Process, Spec, Step
 from workers.rules.evidence import MAY_BE_UNDONE
 from workers.store.operate import after_restore
-from workers.testing import Wire
 
 LATER = NOW + timedelta(minutes=5)
 FAULT = MAY_BE_UNDONE.noted(LATER).to_json()
@@ -61,7 +60,7 @@ def halfway() -> Process:
     return process
 
 
-def test_what_an_agent_wrote_into_this_database_is_as_the_rows_say(halfway: Process) -> None:
+def test_what_an_agent_wrote_into_this_database_is_as_the_rows_say(halfway):
     after_restore.mark([halfway.pk], NOW, actor="ann", now=LATER, local={"toy.alpha"})
 
     assert noted(halfway)["may_be_undone"] == ["left"]
@@ -70,7 +69,7 @@ def test_what_an_agent_wrote_into_this_database_is_as_the_rows_say(halfway: Proc
 
 
 @pytest.mark.parametrize("state", ["processing", "error"])
-def test_what_is_done_is_noted_and_stays_done(halfway: Process, state: str) -> None:
+def test_what_is_done_is_noted_and_stays_done(halfway, state):
     Process.objects.update(state=state)
     if state == "error":
         Step.objects.filter(name="right").update(state="error", not_before=None)
@@ -105,13 +104,13 @@ def restore_without_a_note(halfway: Process) -> None:
     assert "may_be_undone" not in noted(halfway)
 
 
-def test_what_nothing_undoes_is_not_noted(halfway: Process) -> None:
+def test_what_nothing_undoes_is_not_noted(halfway):
     put(Step.objects.filter(name="top"), undo=None)
     Step.objects.filter(name="left").update(may_have_effect=False)
     restore_without_a_note(halfway)
 
 
-def test_a_process_that_ends_on_it_tells_an_operator(halfway: Process, wire: Wire) -> None:
+def test_a_process_that_ends_on_it_tells_an_operator(halfway, wire):
     restore(halfway)
     wire.run_until_idle()
 
@@ -125,9 +124,7 @@ def test_a_process_that_ends_on_it_tells_an_operator(halfway: Process, wire: Wir
     assert only(halfway, "top").fault == FAULT
 
 
-def test_a_process_that_is_undone_after_it_asks_its_undo_and_tells_nobody(
-    halfway: Process, wire: Wire
-) -> None:
+def test_a_process_that_is_undone_after_it_asks_its_undo_and_tells_nobody(halfway, wire):
     keys = [only(halfway, name).idempotency_key for name in ("left", "top")]
     restore(halfway)
     operations.undo(halfway.pk, outcome="cancelled", actor="ann", reason="")
@@ -140,7 +137,7 @@ def test_a_process_that_is_undone_after_it_asks_its_undo_and_tells_nobody(
     assert not Alert.objects.filter(code="ended_in_doubt").exists()
 
 
-def test_what_is_done_anew_after_it_is_perhaps_undone(halfway: Process, wire: Wire) -> None:
+def test_what_is_done_anew_after_it_is_perhaps_undone(halfway, wire):
     restore(halfway)
     operations.begin_again(halfway.pk, "top", actor="ann", reason="")
     wire.run_until_idle()
@@ -153,12 +150,12 @@ def test_what_is_done_anew_after_it_is_perhaps_undone(halfway: Process, wire: Wi
     assert alert.params["steps"] == ["top", "left", "right", "bottom"]
 
 
-def test_what_is_being_undone_anyway_is_not_noted(halfway: Process) -> None:
+def test_what_is_being_undone_anyway_is_not_noted(halfway):
     operations.undo(halfway.pk, outcome="cancelled", actor="ann", reason="", now=NOW)
     restore_without_a_note(halfway)
 
 
-def test_what_stays_while_another_step_begins_again_is_noted(halfway: Process, wire: Wire) -> None:
+def test_what_stays_while_another_step_begins_again_is_noted(halfway, wire):
     operations.begin_again(halfway.pk, "left", actor="ann", reason="", now=NOW)
     before = steps(halfway)
 
@@ -178,7 +175,7 @@ def test_what_stays_while_another_step_begins_again_is_noted(halfway: Process, w
     assert alert.params["steps"] == ["top", "left", "right", "bottom"]
 
 
-def test_what_has_ended_is_left_alone(halfway: Process) -> None:
+def test_what_has_ended_is_left_alone(halfway):
     Step.objects.exclude(name__in=["top", "left"]).update(state="skipped", not_before=None)
     Process.objects.update(state="processed", finished_at=NOW)
     before = rows()

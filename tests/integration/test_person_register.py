@@ -12,7 +12,7 @@ from workers.models import Journal
 from workers.privacy import persons, register
 
 
-def test_what_was_kept_is_left_to_do_until_all_is_erased() -> None:
+def test_what_was_kept_is_left_to_do_until_all_is_erased():
     ended_order()
     letter = private_letter()
     persons.export(MAIL, actor="operator:ann")
@@ -31,7 +31,7 @@ def test_what_was_kept_is_left_to_do_until_all_is_erased() -> None:
     assert [line.is_open for line in register.read()] == [False, False, False]
 
 
-def test_a_person_is_found_by_any_form_of_the_address_and_never_read() -> None:
+def test_a_person_is_found_by_any_form_of_the_address_and_never_read():
     ended_order()
     persons.export(MAIL, actor="operator:ann")
 

@@ -11,14 +11,7 @@ from django.utils import timezone
 
 from orders import dead_letters, plain_text
 from orders.models import DeadLetter, Order
-from tests.admin.test_masking import (
-    ADDRESS,
-    CUSTOMER,
-    MAIL,
-    NAME,
-    private_letter,
-    private_order,
-)
+from tests.admin.test_masking import ADDRESS, CUSTOMER, MAIL, NAME, private_letter, private_order
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
 from tests.integration.test_erasing import ANN, call, dump, ended_order, secrets_in
 from workers.desk.models import BulkJob, Note
@@ -30,7 +23,7 @@ from workers.privacy import persons, register
 from workers.store.flow import holds
 
 
-def test_a_dry_run_says_what_would_go_and_changes_nothing() -> None:
+def test_a_dry_run_says_what_would_go_and_changes_nothing():
     order = ended_order()
     letter = private_letter()
     dead_letters.discard(letter.pk, actor="operator:ann", reason=f"{NAME} rang")
@@ -49,7 +42,7 @@ def test_a_dry_run_says_what_would_go_and_changes_nothing() -> None:
     assert Order.objects.get(pk=order.pk).customer_name == "***"
 
 
-def test_a_note_on_an_incident_that_names_the_address_goes() -> None:
+def test_a_note_on_an_incident_that_names_the_address_goes():
     author = get_user_model().objects.create_user("ann", is_staff=True)
     now = timezone.now()
     incident = Incident.objects.create(
@@ -64,7 +57,7 @@ def test_a_note_on_an_incident_that_names_the_address_goes() -> None:
     assert Note.objects.get().text == "the carrier rang"
 
 
-def test_address_goes_from_reasons_searches_and_log_beside_processes() -> None:
+def test_address_goes_from_reasons_searches_and_log_beside_processes():
     reason, other = f"{MAIL} called", "jo.zelda.quuxmore@example.org called"
     user = get_user_model().objects.create_user("ann", is_staff=True)
     for text in (reason, other):
@@ -88,7 +81,7 @@ def test_address_goes_from_reasons_searches_and_log_beside_processes() -> None:
     assert persons.erase(MAIL, **ANN).beside == {}
 
 
-def test_what_has_not_ended_is_kept_and_named_and_the_rest_goes() -> None:
+def test_what_has_not_ended_is_kept_and_named_and_the_rest_goes():
     open_order, order = private_order(), ended_order()
     letter = private_letter()
 
@@ -104,7 +97,7 @@ def test_what_has_not_ended_is_kept_and_named_and_the_rest_goes() -> None:
     assert DeadLetter.objects.get().pk == letter.pk
 
 
-def test_a_process_of_an_app_that_registered_nothing_is_found_by_its_input() -> None:
+def test_a_process_of_an_app_that_registered_nothing_is_found_by_its_input():
     process = ProcessFactory(
         version=2, state="processed", input={"customer": {"email": MAIL}, "number": 1}
     )
@@ -122,17 +115,16 @@ def test_a_process_of_an_app_that_registered_nothing_is_found_by_its_input() -> 
     assert Process.objects.filter(erased_at=None).count() == len(others)
 
 
-def test_an_address_that_is_not_ascii_is_found() -> None:
+def test_an_address_that_is_not_ascii_is_found():
     mail = "zoë@exämple.org"
     process = ProcessFactory(version=2, state="processed", input={"customer": {"email": mail}})
     assert persons.find(mail) == [process.pk]
 
 
 @pytest.mark.parametrize(
-    "other",
-    ["joann@example.org", "jo.ann@example.org", "ann@example.org.uk", "ann+x@example.org"],
+    "other", ["joann@example.org", "jo.ann@example.org", "ann@example.org.uk", "ann+x@example.org"]
 )
-def test_another_persons_rows_are_neither_exported_nor_erased(other: str) -> None:
+def test_another_persons_rows_are_neither_exported_nor_erased(other):
     author = get_user_model().objects.create_user("ann", is_staff=True)
     now = timezone.now()
     incident = Incident.objects.create(
@@ -158,7 +150,7 @@ def test_another_persons_rows_are_neither_exported_nor_erased(other: str) -> Non
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-16", "utf-32"])
 @pytest.mark.parametrize("at", ["@", "\\u0040"])
-def test_dead_letter_is_found_however_it_is_encoded(encoding: str, at: str) -> None:
+def test_dead_letter_is_found_however_it_is_encoded(encoding, at):
     body = json.dumps({"customer": CUSTOMER}).replace("@", at).encode(encoding)
     letter = private_letter(body)
     DeadLetter.objects.filter(pk=letter.pk).update(state="discarded", properties={})
@@ -174,7 +166,7 @@ def test_dead_letter_is_found_however_it_is_encoded(encoding: str, at: str) -> N
         ("ann@exämple.org", "ann@xn--exmple-cua.org"),
     ],
 )
-def test_whoever_may_order_is_exported_and_erased_in_a_terminal(taken: str, asked: str) -> None:
+def test_whoever_may_order_is_exported_and_erased_in_a_terminal(taken, asked):
     assert plain_text.email(taken) == taken
     process = ProcessFactory(version=2, state="processed", input={"customer": {"email": taken}})
     StepFactory(process=process, processed=True)
@@ -184,7 +176,7 @@ def test_whoever_may_order_is_exported_and_erased_in_a_terminal(taken: str, aske
     assert Order.objects.get().customer_email == "***"
 
 
-def test_who_is_not_known_is_said_to_be_so() -> None:
+def test_who_is_not_known_is_said_to_be_so():
     before = dump()
     out = call("erase", "nobody@example.org", "--dry-run")
     assert out == "Nothing is kept of nobody@example.org.\n"
@@ -200,7 +192,7 @@ def test_who_is_not_known_is_said_to_be_so() -> None:
         ((MAIL, "--reason", f"{NAME} wrote"), "The reason must not name the person"),
     ],
 )
-def test_bad_words_are_refused(words: tuple[str, ...], said: str) -> None:
+def test_bad_words_are_refused(words, said):
     ended_order()
     before = dump()
     with pytest.raises(CommandError, match=said):
@@ -208,7 +200,7 @@ def test_bad_words_are_refused(words: tuple[str, ...], said: str) -> None:
     assert dump() == before
 
 
-def test_erasure_that_erases_nothing_writes_nothing() -> None:
+def test_erasure_that_erases_nothing_writes_nothing():
     private_order()
     private_letter()
     before = dump()
@@ -218,14 +210,14 @@ def test_erasure_that_erases_nothing_writes_nothing() -> None:
     assert dump() == before
 
 
-def test_erasure_that_finds_nothing_is_recorded() -> None:
+def test_erasure_that_finds_nothing_is_recorded():
     """It may follow one that was killed after it had erased, and before it was recorded."""
     assert persons.erase("nobody@example.org", **ANN) == persons.Erasure()
 
     assert Journal.objects.get(event="person_erased").detail["processes"] == 0
 
 
-def test_export_has_all_data_of_person_and_is_journalled() -> None:
+def test_export_has_all_data_of_person_and_is_journalled():
     order = ended_order()
     private_letter()
 

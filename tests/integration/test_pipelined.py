@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from tests.integration.test_store_settling import NOW, Toy, a_result, settle, started
+from tests.integration.test_store_settling import NOW, a_result, settle, started
 from workers.store.db import dialect
 
 HOLD = (
@@ -41,7 +41,7 @@ def held_elsewhere() -> list[str]:
         return [name for (name,) in cursor.fetchall()]
 
 
-def test_each_answer_is_of_its_moment() -> None:
+def test_each_answer_is_of_its_moment():
     count = "SELECT count(*) FROM workers_hold"
 
     with dialect.pipelined():
@@ -52,7 +52,7 @@ def test_each_answer_is_of_its_moment() -> None:
     assert (before(), after()) == ([(0,)], [(1,)])
 
 
-def test_what_goes_wrong_is_raised_and_takes_the_transaction_with_it() -> None:
+def test_what_goes_wrong_is_raised_and_takes_the_transaction_with_it():
     def write() -> None:
         with transaction.atomic(), dialect.pipelined():
             for name in ("a", "b", "b", "c"):
@@ -65,7 +65,7 @@ def test_what_goes_wrong_is_raised_and_takes_the_transaction_with_it() -> None:
 
 
 @pytest.mark.postgresql
-def test_an_exception_of_ours_is_not_covered_by_the_database_s() -> None:
+def test_an_exception_of_ours_is_not_covered_by_the_database_s():
     class Ours(Exception):
         pass
 
@@ -82,7 +82,7 @@ def test_an_exception_of_ours_is_not_covered_by_the_database_s() -> None:
 
 
 @pytest.mark.postgresql
-def test_no_statement_of_a_settlement_is_sent_alone(toy: Toy) -> None:
+def test_no_statement_of_a_settlement_is_sent_alone(toy):
     toy()
     reply = a_result(started())
     waited_for: list[str] = []

@@ -55,9 +55,7 @@ def refuse_writes(
     monkeypatch.setattr(load, "write_part", write)
 
 
-def test_a_reply_that_cannot_be_stored_is_a_failure_of_its_own_step_only(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reply_that_cannot_be_stored_is_a_failure_of_its_own_step_only(wire, monkeypatch):
     processes = some(5)
     answered = answer(wire)
     poisoned = only(processes[2], "one").pk
@@ -78,7 +76,7 @@ def test_a_reply_that_cannot_be_stored_is_a_failure_of_its_own_step_only(
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, Decimal("9.90")], ids=repr)
-def test_what_no_json_has_is_not_stored_as_something_else(wire: Wire, value: Any) -> None:
+def test_what_no_json_has_is_not_stored_as_something_else(wire, value):
     """No agent of ours sends one: every door looks. It must not come in with others, either."""
     processes = [submit("toy_line", subject=f"Toy {n}", input={}, now=NOW) for n in range(3)]
     taken = {one.process_id: one for one in claim()}
@@ -100,9 +98,7 @@ def test_what_no_json_has_is_not_stored_as_something_else(wire: Wire, value: Any
     assert rows[1].fault["code"] == "reply_unusable"
 
 
-def test_a_step_that_nothing_can_be_written_to_holds_up_no_other(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_that_nothing_can_be_written_to_holds_up_no_other(wire, monkeypatch):
     processes = some(3)
     answered = answer(wire)
     broken = only(processes[0], "one").pk
@@ -115,7 +111,7 @@ def test_a_step_that_nothing_can_be_written_to_holds_up_no_other(
 
 
 @pytest.mark.fault("F16")
-def test_a_database_that_is_away_is_no_poison(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_is_away_is_no_poison(wire, monkeypatch):
     (process,) = some(1)
     answered = answer(wire)
 
@@ -137,9 +133,7 @@ def test_a_database_that_is_away_is_no_poison(wire: Wire, monkeypatch: pytest.Mo
     assert len(toy.calls["toy.alpha"]) == 1
 
 
-def test_a_filed_reply_of_unknown_form_is_a_failure_of_its_step_and_not_the_scheduler_s(
-    wire: Wire,
-) -> None:
+def test_a_filed_reply_of_unknown_form_is_a_failure_of_its_step_and_not_the_scheduler_s(wire):
     (process,) = some(1)
     begin(wire)
     Step.objects.filter(process=process, name="one").update(
@@ -164,7 +158,7 @@ def test_a_filed_reply_of_unknown_form_is_a_failure_of_its_step_and_not_the_sche
     ],
     ids=["epoch", "NaN", "negative", "text"],
 )
-def test_an_absurd_fault_is_made_storable(wire: Wire, fault: Any, kept: float | None) -> None:
+def test_an_absurd_fault_is_made_storable(wire, fault, kept):
     def fail(call: Call) -> dict[str, Any]:
         raise fault
 
@@ -179,7 +173,7 @@ def test_an_absurd_fault_is_made_storable(wire: Wire, fault: Any, kept: float | 
     assert "\x00" not in row.fault["code"]
 
 
-def test_a_payload_that_cannot_be_sent_ends_its_own_step_only(wire: Wire) -> None:
+def test_a_payload_that_cannot_be_sent_ends_its_own_step_only(wire):
     register_workflow(
         Workflow("toy_odd", 1, (step("one", "toy.alpha", request=lambda i, r: {"x": object()}),))
     )
@@ -192,9 +186,7 @@ def test_a_payload_that_cannot_be_sent_ends_its_own_step_only(wire: Wire) -> Non
     assert set(wire.states(good).values()) == {"processed"}
 
 
-def test_one_agent_s_queue_that_refuses_holds_up_no_other(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_agent_s_queue_that_refuses_holds_up_no_other(wire, monkeypatch):
     monkeypatch.setattr(toy.Gamma, "queue", "sas.agents.slow")
     real = wire.take
 
@@ -218,7 +210,7 @@ def test_one_agent_s_queue_that_refuses_holds_up_no_other(
 
 
 @pytest.mark.parametrize("seconds", [10, 0.2], ids=["as shipped", "of the shortest poll"])
-def test_a_deadline_is_extended_once_and_then_expires(wire: Wire, seconds: float) -> None:
+def test_a_deadline_is_extended_once_and_then_expires(wire, seconds):
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
     claim()
     # The shortest time after its deadline: what is left of a deadline tells whether it is as set.
@@ -231,7 +223,7 @@ def test_a_deadline_is_extended_once_and_then_expires(wire: Wire, seconds: float
     assert only(process, "one").failure_count == 1
 
 
-def test_a_sweep_that_fails_remembers_the_gap(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_that_fails_remembers_the_gap(wire, monkeypatch):
     supervisor.sweep()
     Lease.objects.update(performed_at="2026-01-01T00:00Z")
 
@@ -250,9 +242,7 @@ def test_a_sweep_that_fails_remembers_the_gap(wire: Wire, monkeypatch: pytest.Mo
 
 
 @pytest.mark.fault("F16")
-def test_a_local_agent_s_fault_is_filed_again_while_the_database_is_away(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_local_agent_s_fault_is_filed_again_while_the_database_is_away(wire, monkeypatch):
     def fail(call: Call) -> dict[str, Any]:
         raise Permanent("out_of_stock", "none left")
 
@@ -278,12 +268,10 @@ def test_a_local_agent_s_fault_is_filed_again_while_the_database_is_away(
     assert (write.state, write.fault["code"]) == ("error", "out_of_stock")
 
 
-def test_an_optional_step_that_expires_in_a_process_in_error_is_skipped(wire: Wire) -> None:
+def test_an_optional_step_that_expires_in_a_process_in_error_is_skipped(wire):
     register_workflow(
         Workflow(
-            "toy_side",
-            1,
-            (step("main", "toy.alpha"), step("side", "toy.mailer", optional=True)),
+            "toy_side", 1, (step("main", "toy.alpha"), step("side", "toy.mailer", optional=True))
         )
     )
     process = submit("toy_side", subject="Toy 1", input={}, now=NOW)
@@ -299,7 +287,7 @@ def test_an_optional_step_that_expires_in_a_process_in_error_is_skipped(wire: Wi
     assert Alert.objects.filter(code="step_skipped").count() == 1
 
 
-def test_the_window_of_the_agent_that_held_the_claim_is_freed(wire: Wire) -> None:
+def test_the_window_of_the_agent_that_held_the_claim_is_freed(wire):
     from workers.models import Flow
 
     Flow.objects.filter(agent="toy.alpha").update(window=3)

@@ -20,7 +20,6 @@ from workers.store import old_rows, prune_journals, sinks
 from workers.store.claims import dead_workers, find_work, release
 from workers.store.expire import expire_claims
 from workers.store.locked import load
-from workers.testing import Wire
 
 LATE = NOW + timedelta(hours=1)
 
@@ -43,9 +42,7 @@ def refuse(poison: int, real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("duty", ["decide", "expire", "escalate"])
-def test_many_rows_that_cannot_be_used_hide_none_behind_them(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch, settings: Any, duty: str
-) -> None:
+def test_many_rows_that_cannot_be_used_hide_none_behind_them(wire, monkeypatch, settings, duty):
     settings.SAS_SETTLE_BATCH = settings.SAS_SWEEP_BATCH = 3
     make = flagged if duty == "decide" else submitted
     poison, healthy = [make(f"poison {number}") for number in range(3)], make("healthy")
@@ -78,9 +75,7 @@ def test_many_rows_that_cannot_be_used_hide_none_behind_them(
 
 
 @pytest.mark.parametrize("act", ["note", "release", "give up", "unbegun"])
-def test_a_process_that_cannot_be_read_keeps_no_other_claim(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch, act: str
-) -> None:
+def test_a_process_that_cannot_be_read_keeps_no_other_claim(wire, monkeypatch, act):
     poison, healthy = submitted("poison"), submitted("healthy")
     claims = claim()
     put(Step.objects.filter(name="one"), locked_by="worker-1/run1", effect="idempotent")
@@ -102,9 +97,7 @@ def test_a_process_that_cannot_be_read_keeps_no_other_claim(
     assert unusable() == ["note" if act == "note" else "release"]
 
 
-def test_a_journal_that_cannot_be_pruned_holds_up_no_other(
-    ended: Callable[..., Process], settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_journal_that_cannot_be_pruned_holds_up_no_other(ended, settings, monkeypatch):
     settings.SAS_KEEP_JOURNAL_DAYS = 30
     poison, healthy = ended(), ended()
     real = prune_journals._delete_journals
@@ -120,9 +113,7 @@ def test_a_journal_that_cannot_be_pruned_holds_up_no_other(
     assert unusable() == ["prune the journal of"]
 
 
-def test_old_rows_that_cannot_be_deleted_end_the_round_without_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_old_rows_that_cannot_be_deleted_end_the_round_without_them(monkeypatch):
     rows = [
         ReceivedWebhook.objects.create(provider="p", message_id=str(number), received_at=NOW)
         for number in range(5)
@@ -139,9 +130,7 @@ def test_old_rows_that_cannot_be_deleted_end_the_round_without_them(
     assert unusable() == ["prune"] * 2
 
 
-def test_a_pruner_that_raises_holds_up_no_other(
-    ended: Callable[..., Process], settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pruner_that_raises_holds_up_no_other(ended, settings, monkeypatch):
     settings.SAS_KEEP_JOURNAL_DAYS = 30
     process = ended()
     Process.objects.filter(pk=process.pk).update(finished_at=NOW - timedelta(days=60))
@@ -161,7 +150,7 @@ def test_a_pruner_that_raises_holds_up_no_other(
     assert process.pruned_at is not None
 
 
-def test_a_submitter_who_cannot_be_told_holds_up_no_other(wire: Wire) -> None:
+def test_a_submitter_who_cannot_be_told_holds_up_no_other(wire):
     poison, healthy = (
         submit("toy_line", subject=name, input={}, now=NOW, sinks=[NewSink("queue", name, "acme")])
         for name in ("replies.acme.poison", "replies.acme.healthy")

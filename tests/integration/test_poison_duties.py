@@ -40,7 +40,7 @@ from workers.scheduler import look
 from workers.store import duties, live_workers
 from workers.store.duties import When
 from workers.store.settle import filed_replies
-from workers.testing import Wire, frozen_clock
+from workers.testing import frozen_clock
 from workers.wire import dispatch
 
 LATER = NOW + timedelta(hours=1)
@@ -201,13 +201,7 @@ def periodic_tasks() -> dict[str, Callable[[], object]]:
 
 
 @pytest.mark.parametrize(("model", "column"), list(json_columns()))
-def test_no_column_of_a_row_stops_what_works_on_many(
-    wire: Wire,
-    model: type[Model],
-    column: str,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_column_of_a_row_stops_what_works_on_many(wire, model, column, settings, monkeypatch):
     settings.SAS_KEEP_JOURNAL_DAYS = 30
     poisoned, healthy = scene()
     wire.drop_all()

@@ -17,7 +17,6 @@ from workers.store.db import dialect
 from workers.store.duties import When
 from workers.store.expire import expire_claims
 from workers.store.locked import load
-from workers.testing import Wire
 from workers.testing.agent_processes import CALL
 from workers.wire import dispatch
 
@@ -62,7 +61,7 @@ def spoil(process: Process, **columns: Any) -> None:
 
 
 @pytest.mark.parametrize("place", range(3))
-def test_halves_leave_a_row_that_cannot_be_used_and_do_the_others(place: int) -> None:
+def test_halves_leave_a_row_that_cannot_be_used_and_do_the_others(place):
     left: list[int] = []
 
     def work(rows: Any) -> list[int]:
@@ -77,9 +76,7 @@ def test_halves_leave_a_row_that_cannot_be_used_and_do_the_others(place: int) ->
 
 
 @pytest.mark.parametrize("bad", [{"undo": {}}, {"undo": {"name": "u"}}], ids=repr)
-def test_a_process_that_cannot_be_decided_holds_up_nothing_of_a_look(
-    wire: Wire, bad: dict[str, Any]
-) -> None:
+def test_a_process_that_cannot_be_decided_holds_up_nothing_of_a_look(wire, bad):
     poison, healthy = flagged("poison"), flagged("healthy")
     spoil(poison, **bad)
     at_rest = still("still")
@@ -97,9 +94,7 @@ def test_a_process_that_cannot_be_decided_holds_up_nothing_of_a_look(
     assert (alert.process_id, alert.params["row"]) == (poison.pk, f"process {poison.pk}")
 
 
-def test_a_poll_is_performed_though_decisions_fail(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_poll_is_performed_though_decisions_fail(wire, monkeypatch):
     at_rest = still("still")
     flagged("flagged")
 
@@ -113,9 +108,7 @@ def test_a_poll_is_performed_though_decisions_fail(
     assert only(at_rest, "two").state == "pending"
 
 
-def test_a_process_that_stands_still_and_cannot_be_carried_on_holds_up_no_other(
-    wire: Wire,
-) -> None:
+def test_a_process_that_stands_still_and_cannot_be_carried_on_holds_up_no_other(wire):
     poison, healthy = still("poison"), still("healthy")
     spoil(poison, state="error", undo={}, on_failure="compensate", result=None)
     Process.objects.filter(pk=poison.pk).update(state="compensating", outcome="compensated")
@@ -137,9 +130,7 @@ def fails_for(process: Process, real: Callable[..., Any]) -> Callable[..., Any]:
     return read
 
 
-def test_a_step_that_cannot_be_claimed_leaves_its_turn_for_a_while(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_that_cannot_be_claimed_leaves_its_turn_for_a_while(wire, monkeypatch):
     processes = [submitted(f"Toy {number}") for number in range(5)]
     poison = processes[2]
     monkeypatch.setattr(load, "lock", fails_for(poison, load.lock))
@@ -153,9 +144,7 @@ def test_a_step_that_cannot_be_claimed_leaves_its_turn_for_a_while(
 
 
 @pytest.mark.parametrize("duty", ["expire", "escalate"])
-def test_a_step_that_the_sweep_cannot_read_holds_up_no_other(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch, duty: str
-) -> None:
+def test_a_step_that_the_sweep_cannot_read_holds_up_no_other(wire, monkeypatch, duty):
     poison, healthy = submitted("poison"), submitted("healthy")
     claim()
     wire.drop_all()
@@ -175,7 +164,7 @@ def test_a_step_that_the_sweep_cannot_read_holds_up_no_other(
     assert (alert.process_id, alert.step_id) == (poison.pk, only(poison, "one").pk)
 
 
-def test_an_input_that_cannot_be_read_ends_its_own_step_only(wire: Wire) -> None:
+def test_an_input_that_cannot_be_read_ends_its_own_step_only(wire):
     poison = submitted("poison")
     others = [submitted(f"Toy {number}") for number in range(3)]
     # As an earlier version took it.
@@ -194,7 +183,7 @@ def test_an_input_that_cannot_be_read_ends_its_own_step_only(wire: Wire) -> None
 
 
 @pytest.mark.parametrize("number", [-(10**4299), 10**4300], ids=["below zero", "above"])
-def test_an_input_that_could_not_be_read_back_is_refused(number: int) -> None:
+def test_an_input_that_could_not_be_read_back_is_refused(number):
     with pytest.raises((ValueError, SASError)):
         submit("toy_line", subject="poison", input={"n": number}, now=NOW)
 
@@ -214,9 +203,7 @@ def junk(process: Process) -> None:
 
 
 @pytest.mark.parametrize("when", When)
-def test_every_registered_duty_does_its_work_beside_a_row_that_it_cannot_read(
-    wire: Wire, when: When
-) -> None:
+def test_every_registered_duty_does_its_work_beside_a_row_that_it_cannot_read(wire, when):
     junk(flagged("poison"))
     healthy = flagged("healthy")
     AlertFactory(cause="process_error:healthy", params={}, process=healthy, raised_at=NOW)

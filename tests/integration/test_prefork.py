@@ -42,12 +42,12 @@ def pids(children: Any) -> set[int]:
     return {child.pid for child in children._pool if child.pid is not None}
 
 
-def test_a_worker_of_ours_has_this_pool() -> None:
+def test_a_worker_of_ours_has_this_pool():
     assert get_implementation(app.conf.worker_pool) is TaskPool
     assert TaskPool.BlockingPool is Pool
 
 
-def test_idle_children_that_are_killed_hold_up_no_other(children: Any) -> None:
+def test_idle_children_that_are_killed_hold_up_no_other(children):
     for _ in range(3):
         answered: set[int] = set()
         wait_until(
@@ -69,7 +69,7 @@ def receiver(kind: type[Any]) -> tuple[Any, Callable[[float], tuple[bool, Any]]]
     return jobs, kind(jobs, results)._make_recv_method(jobs)
 
 
-def test_a_child_without_a_job_holds_no_lock() -> None:
+def test_a_child_without_a_job_holds_no_lock():
     jobs, receive = receiver(Child)
     assert receive(0.01) == (False, None)
     jobs.put((1, "a job"))
@@ -79,7 +79,7 @@ def test_a_child_without_a_job_holds_no_lock() -> None:
     assert jobs._rlock.acquire(block=False)
 
 
-def test_canary_billiard_waits_with_the_lock_in_its_hands() -> None:
+def test_canary_billiard_waits_with_the_lock_in_its_hands():
     """Once it does not, ``workers.celery.prefork`` may go."""
     jobs, receive = receiver(pool.Worker)
     idle = threading.Thread(target=receive, args=(1.0,), daemon=True)

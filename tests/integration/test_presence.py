@@ -18,7 +18,7 @@ from workers.store import live_code, live_workers
 
 
 @pytest.fixture
-def reported(monkeypatch: pytest.MonkeyPatch) -> Worker:
+def reported(monkeypatch) -> Worker:
     """The row of a worker that has reported once, as its thread does it, and is still there."""
     queues = SimpleNamespace(consume_from={"sas.agents": None, "sas.scheduler": None})
     parent: Any = SimpleNamespace(
@@ -36,7 +36,7 @@ def reported(monkeypatch: pytest.MonkeyPatch) -> Worker:
     return Worker.objects.get()
 
 
-def test_worker_row_states_queues_processes_and_known_definitions(reported: Worker) -> None:
+def test_worker_row_states_queues_processes_and_known_definitions(reported):
     assert (reported.name, reported.processes) == ("celery@here", 3)
     assert reported.queues == ["sas.agents", "sas.scheduler"]
     assert reported.code == known.own_code() != ""
@@ -47,9 +47,7 @@ def test_worker_row_states_queues_processes_and_known_definitions(reported: Work
     assert own.has_version("toy_line", 1)
 
 
-def test_known_elsewhere_excludes_versions_that_own_code_knows(
-    reported: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_known_elsewhere_excludes_versions_that_own_code_knows(reported, monkeypatch):
     less = KnownDefinitions(versions=frozenset({"toy_line:1"}))
     monkeypatch.setattr(known, "own", lambda: less)
     monkeypatch.setattr(known, "own_code", lambda: known.code_of(less))
@@ -57,9 +55,7 @@ def test_known_elsewhere_excludes_versions_that_own_code_knows(
     assert not live_code.known_elsewhere().has_version("toy_line", 1)
 
 
-def test_its_children_are_told_whether_another_code_has_more(
-    reported: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_children_are_told_whether_another_code_has_more(reported, monkeypatch):
     told: list[bool] = []
     monkeypatch.setattr(worker_pulse, "set_behind", told.append)
     step: Any = presence.Presence.__new__(presence.Presence)
@@ -73,7 +69,7 @@ def test_its_children_are_told_whether_another_code_has_more(
     assert told == [False, True]
 
 
-def test_worker_reports_once_its_processes_are_there() -> None:
+def test_worker_reports_once_its_processes_are_there():
     blueprint = WorkController.Blueprint(steps={presence.Presence})
     blueprint._finalize_steps(blueprint.claim_steps())
 

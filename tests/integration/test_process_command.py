@@ -9,12 +9,11 @@ from django.core.management import CommandError
 from tests.programs import said
 from workers.client.submission import submit
 from workers.models import Journal, Process
-from workers.testing import Wire
 
 process = partial(said, "sas", "process")
 
 
-def test_what_is_submitted_is_printed_and_runs(wire: Wire) -> None:
+def test_what_is_submitted_is_printed_and_runs(wire):
     number = int(process("submit", "toy_line", "--subject", "Toy 1", "--input", '{"a": 1}'))
 
     wire.run_until_idle()
@@ -35,14 +34,14 @@ def test_what_is_submitted_is_printed_and_runs(wire: Wire) -> None:
         (("toy_line", "--subject", "Toy 1", "--input", "{"), "--input: '{' is no JSON"),
     ],
 )
-def test_what_is_wrong_is_refused_and_nothing_is_made(words: tuple[str, ...], says: str) -> None:
+def test_what_is_wrong_is_refused_and_nothing_is_made(words, says):
     with pytest.raises(CommandError, match=says):
         process("submit", *words)
 
     assert not Process.objects.exists()
 
 
-def test_the_newest_come_first_and_a_state_or_workflow_chooses(wire: Wire) -> None:
+def test_the_newest_come_first_and_a_state_or_workflow_chooses(wire):
     done = submit("toy_line", subject="Toy 1", input={})
     wire.run_until_idle()
     other = submit("toy_undoable", subject="Toy 2", input={})
@@ -60,6 +59,6 @@ def test_the_newest_come_first_and_a_state_or_workflow_chooses(wire: Wire) -> No
     assert process("list").endswith("2 processes.\n")
 
 
-def test_a_limit_below_one_is_refused() -> None:
+def test_a_limit_below_one_is_refused():
     with pytest.raises(CommandError, match="--limit must be 1 or more, got 0"):
         process("list", "--limit", "0")

@@ -8,13 +8,12 @@ from workers.client import progress
 from workers.client.submission import submit
 from workers.definitions import registry
 from workers.models import Process
-from workers.testing import Wire
 
 NAMES = sorted({workflow.name for workflow in registry.workflows()})
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_new_process_stands_where_its_rows_say(name: str, wire: Wire) -> None:
+def test_a_new_process_stands_where_its_rows_say(name, wire):
     made = submit(name, subject="A", input={"total": "5000.00", "is_wanted": True, "n": 1})
 
     rows = Process.objects.prefetch_related("steps").get(pk=made.pk)
@@ -34,7 +33,7 @@ def _is_judged(name: str) -> bool:
     return any(spec.is_judged for spec in first)
 
 
-def test_nothing_is_read_for_it(wire: Wire) -> None:
+def test_nothing_is_read_for_it(wire):
     made = submit("toy_line", subject="A", input={})
     with CaptureQueriesContext(connection) as captured:
         progress.of_submitted(made)

@@ -20,7 +20,6 @@ from workers.operate import retention
 from workers.ops import invariants
 from workers.store import leases, old_rows, prune_journals
 from workers.store.flow import holds
-from workers.testing import Wire
 from workers.wire import dispatch
 
 LATER = NOW + timedelta(days=100)
@@ -70,7 +69,7 @@ def alert(process: Process | None, **columns: Any) -> Alert:
     )
 
 
-def test_prune_keeps_process_and_steps_and_deletes_journal_and_sinks(ended: Any) -> None:
+def test_prune_keeps_process_and_steps_and_deletes_journal_and_sinks(ended):
     process = ended()
     sink(process)
     young = ended(finished_at=LATER - timedelta(days=29))
@@ -99,7 +98,7 @@ def test_prune_keeps_process_and_steps_and_deletes_journal_and_sinks(ended: Any)
 
 
 @pytest.mark.parametrize("state", ["compensated", "cancelled"])
-def test_an_undone_process_is_pruned_as_well(ended: Any, state: str) -> None:
+def test_an_undone_process_is_pruned_as_well(ended, state):
     ended(state=state, outcome=state)
 
     assert prune() == [1]
@@ -134,7 +133,7 @@ def test_journal_pruning_spares_young_open_alerted_or_untold_process(
     assert (prune_journals.prunable(LATER), prune_journals.held_back(LATER)) == (0, int(is_held))
 
 
-def test_once_it_is_dealt_with_it_goes(ended: Any) -> None:
+def test_once_it_is_dealt_with_it_goes(ended):
     process = ended()
     alert(process, acknowledged_at=NOW)
     sink(process)
@@ -143,14 +142,14 @@ def test_once_it_is_dealt_with_it_goes(ended: Any) -> None:
     assert prune() == [1]
 
 
-def test_longest_retention_setting_keeps_the_journal(ended: Any, settings: Any) -> None:
+def test_longest_retention_setting_keeps_the_journal(ended, settings):
     del settings.SAS_KEEP_JOURNAL_DAYS
     ended()
 
     assert prune(now=NOW + timedelta(days=36_000)) == [0]
 
 
-def test_a_portion_is_a_transaction_and_the_next_round_goes_on_behind_it(ended: Any) -> None:
+def test_a_portion_is_a_transaction_and_the_next_round_goes_on_behind_it(ended):
     leases.is_due(prune_journals.JOURNALS, 0)
     processes = [ended(finished_at=NOW + timedelta(seconds=n)) for n in range(5)]
     for process in processes[:2]:
@@ -167,21 +166,21 @@ def test_a_portion_is_a_transaction_and_the_next_round_goes_on_behind_it(ended: 
     assert leases.cursor(prune_journals.JOURNALS) == 0
 
 
-def test_processes_that_ended_at_one_instant_are_told_apart(ended: Any) -> None:
+def test_processes_that_ended_at_one_instant_are_told_apart(ended):
     for _ in range(5):
         ended()
 
     assert prune(2) == [2, 2, 1]
 
 
-def test_prune_passes_over_kept_processes_that_ended_at_one_instant(ended: Any) -> None:
+def test_prune_passes_over_kept_processes_that_ended_at_one_instant(ended):
     for number in range(3):
         alert(ended(), cause=str(number))
 
     assert list(islice(prune_journals.prune_journals(2, LATER), 5)) == [0, 0]
 
 
-def test_alerts_go_once_they_are_acknowledged_old_and_no_error_needs_them(ended: Any) -> None:
+def test_alerts_go_once_they_are_acknowledged_old_and_no_error_needs_them(ended):
     old, young = LATER - timedelta(days=91), LATER - timedelta(days=90)
     stuck = ended(state="error", finished_at=None)
     gone = [alert(None, acknowledged_at=old), alert(ended(), acknowledged_at=old)]
@@ -197,7 +196,7 @@ def test_alerts_go_once_they_are_acknowledged_old_and_no_error_needs_them(ended:
     assert list(Alert.objects.order_by("pk")) == kept
 
 
-def test_what_is_reopened_while_it_is_pruned_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_reopened_while_it_is_pruned_stays(monkeypatch):
     reopened = alert(None)
     monkeypatch.setattr(old_rows, "_next", lambda *_args: [reopened.pk])
 
@@ -206,7 +205,7 @@ def test_what_is_reopened_while_it_is_pruned_stays(monkeypatch: pytest.MonkeyPat
     assert list(Alert.objects.all()) == [reopened]
 
 
-def test_a_job_goes_after_all_of_its_items(ended: Any) -> None:
+def test_a_job_goes_after_all_of_its_items(ended):
     job = BulkJob.objects.create(verb="cancel", state="done", created_at=NOW, ended_at=NOW)
     for _ in range(3):
         BulkItem.objects.create(job=job, process=ended(), sequence=1)
@@ -219,7 +218,7 @@ def test_a_job_goes_after_all_of_its_items(ended: Any) -> None:
     assert (BulkItem.objects.count(), BulkJob.objects.count()) == (0, 0)
 
 
-def test_old_journal_rows_of_no_process_go(ended: Any) -> None:
+def test_old_journal_rows_of_no_process_go(ended):
     process = ended(finished_at=LATER)
     holds.hold("agent", "toy.alpha", actor="operator:o", reason="r", now=NOW)
     holds.lift("agent", "toy.alpha", actor="operator:o", reason="r", now=LATER)
@@ -231,7 +230,7 @@ def test_old_journal_rows_of_no_process_go(ended: Any) -> None:
     assert Journal.objects.filter(process=process).count() == of_process
 
 
-def test_rows_whose_process_is_gone_go(ended: Any) -> None:
+def test_rows_whose_process_is_gone_go(ended):
     gone, there = ended(), ended()
     Step.objects.filter(process=gone).delete()
     Process.objects.filter(pk=gone.pk)._raw_delete("default")
@@ -244,9 +243,7 @@ def test_rows_whose_process_is_gone_go(ended: Any) -> None:
     assert set(Journal.objects.values_list("pk", flat=True)) == kept
 
 
-def test_rows_without_a_process_are_looked_for_in_portions(
-    ended: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_without_a_process_are_looked_for_in_portions(ended, monkeypatch):
     monkeypatch.setattr(prune_journals, "ORPHANS_LOOKED_AT", 1)
     first, second = ended(), ended()
     Step.objects.filter(process=second).delete()
@@ -262,7 +259,7 @@ def letter(**columns: Any) -> DeadLetter:
     return DeadLetter.objects.create(received_at=NOW, body=b"x", **columns)
 
 
-def test_resolved_dead_letters_and_visits_that_are_over_go() -> None:
+def test_resolved_dead_letters_and_visits_that_are_over_go():
     old, young = LATER - timedelta(days=91), LATER - timedelta(days=89)
     for state in ("replayed", "discarded"):
         letter(state=state, resolved_at=old)
@@ -278,7 +275,7 @@ def test_resolved_dead_letters_and_visits_that_are_over_go() -> None:
     assert [session.pk for session in Session.objects.all()] == ["open"]
 
 
-def test_a_round_ends_when_its_time_is_up_and_the_next_goes_on(ended: Any) -> None:
+def test_a_round_ends_when_its_time_is_up_and_the_next_goes_on(ended):
     for _ in range(3):
         ended()
 
@@ -288,7 +285,7 @@ def test_a_round_ends_when_its_time_is_up_and_the_next_goes_on(ended: Any) -> No
     assert retention.prune(["journals"], now=LATER) == {"journals": 0}
 
 
-def test_two_do_not_prune_at_once(ended: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_do_not_prune_at_once(ended, monkeypatch):
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     ended()
     assert leases.acquire(prune_journals.JOURNALS, "somebody", retention.LEASE_SECONDS)
@@ -301,9 +298,7 @@ def test_two_do_not_prune_at_once(ended: Any, monkeypatch: pytest.MonkeyPatch) -
     assert rows() == before
 
 
-def test_the_command_goes_on_once_one_that_was_killed_has_lost_its_lease(
-    ended: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_goes_on_once_one_that_was_killed_has_lost_its_lease(ended, monkeypatch):
     ended(finished_at=NOW - timedelta(days=3650))
     assert leases.acquire(prune_journals.JOURNALS, "killed", retention.LEASE_SECONDS)
     waited: list[float] = []
@@ -319,9 +314,7 @@ def test_the_command_goes_on_once_one_that_was_killed_has_lost_its_lease(
     assert len(waited) == 3
 
 
-def test_a_round_that_is_cut_off_asks_for_the_next_at_once(
-    ended: Any, wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_round_that_is_cut_off_asks_for_the_next_at_once(ended, wire, monkeypatch):
     from workers import tasks
     from workers.runtime import db_connections
 
@@ -348,7 +341,7 @@ def run(*words: str) -> str:
     return out.getvalue()
 
 
-def test_a_dry_run_counts_and_changes_nothing(ended: Any) -> None:
+def test_a_dry_run_counts_and_changes_nothing(ended):
     ended()
     alert(None, acknowledged_at=NOW - timedelta(days=365))
     before = rows()
@@ -362,7 +355,7 @@ def test_a_dry_run_counts_and_changes_nothing(ended: Any) -> None:
     assert rows() == before
 
 
-def test_the_command_prunes_until_nothing_is_left(ended: Any) -> None:
+def test_the_command_prunes_until_nothing_is_left(ended):
     for _ in range(3):
         ended(finished_at=NOW - timedelta(days=3650))
 
@@ -371,12 +364,12 @@ def test_the_command_prunes_until_nothing_is_left(ended: Any) -> None:
 
 
 @pytest.mark.parametrize("batch", ["0", "-1", "5001"])
-def test_a_batch_out_of_bounds_is_refused(batch: str) -> None:
+def test_a_batch_out_of_bounds_is_refused(batch):
     with pytest.raises(CommandError, match="1 to 5000"):
         run("--batch", batch)
 
 
-def test_the_periodic_task_prunes(ended: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_periodic_task_prunes(ended, monkeypatch):
     from workers import tasks
     from workers.runtime import db_connections
 
@@ -389,7 +382,7 @@ def test_the_periodic_task_prunes(ended: Any, monkeypatch: pytest.MonkeyPatch) -
     assert Process.objects.filter(pruned_at=None).count() == 0
 
 
-def test_incidents_go_once_they_were_resolved_long_ago_and_their_alerts_are_gone() -> None:
+def test_incidents_go_once_they_were_resolved_long_ago_and_their_alerts_are_gone():
     known = {"code": "restored", "severity": 1, "opened_at": NOW, "last_at": NOW}
     over = {"state": "resolved", "resolved_at": NOW}
     gone = [Incident.objects.create(key=f"gone{n}", **known, **over) for n in range(2)]

@@ -11,7 +11,7 @@ from django.test import override_settings
 from orders import retention as shop
 from orders.models import DeadLetter, Order, OrderLine, Product, Return
 from orders.submission import Customer, Line, place_order
-from tests.concurrency.matrix.pausing import Session, meet
+from tests.concurrency.matrix.pausing import meet
 from tests.factories import AlertFactory, SinkFactory, a_spec
 from tests.integration.conftest import ENDED as NOW
 from workers.client.submission import submit
@@ -60,7 +60,7 @@ def end(process: Process, **columns: Any) -> None:
     )
 
 
-def test_an_old_process_goes_with_all_of_its_rows_and_a_young_one_stays(ended: Any) -> None:
+def test_an_old_process_goes_with_all_of_its_rows_and_a_young_one_stays(ended):
     old = ended()
     Note.objects.create(process=old, text="seen", at=NOW)
     SinkFactory(process=old, cursor=9, last=9, state="ended", next_try_at=NOW)
@@ -81,14 +81,14 @@ def test_an_old_process_goes_with_all_of_its_rows_and_a_young_one_stays(ended: A
 
 
 @override_settings(SAS_KEEP_JOURNAL_DAYS=36_500)
-def test_a_journal_goes_with_its_process_however_long_it_would_be_kept(ended: Any) -> None:
+def test_a_journal_goes_with_its_process_however_long_it_would_be_kept(ended):
     ended()
 
     assert prune() == [1]
     assert not Journal.objects.exists()
 
 
-def test_longest_retention_setting_keeps_every_process(ended: Any, settings: Any) -> None:
+def test_longest_retention_setting_keeps_every_process(ended, settings):
     del settings.SAS_KEEP_PROCESSES_DAYS
     ended()
     before = rows()
@@ -101,7 +101,7 @@ def test_longest_retention_setting_keeps_every_process(ended: Any, settings: Any
     "reason",
     ["in error", "an open alert", "an alert that is kept", "a request that is kept", "untold"],
 )
-def test_process_pruning_spares_process_in_error_alerted_or_untold(ended: Any, reason: str) -> None:
+def test_process_pruning_spares_process_in_error_alerted_or_untold(ended, reason):
     process = ended()
     acknowledged = {"an open alert": None, "an alert that is kept": NOW}
     match reason:
@@ -130,7 +130,7 @@ def test_process_pruning_spares_process_in_error_alerted_or_untold(ended: Any, r
     assert prune_processes.prunable(LATER) == 0
 
 
-def test_a_process_that_runs_again_stays(ended: Any) -> None:
+def test_a_process_that_runs_again_stays(ended):
     process = ended()
     list(prune_journals.prune_journals(200, LATER))
     Process.objects.update(state="processing", finished_at=None)
@@ -139,9 +139,7 @@ def test_a_process_that_runs_again_stays(ended: Any) -> None:
     assert Process.objects.get() == process
 
 
-def test_process_protected_by_an_order_is_left_out_of_pruning(
-    ended: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_process_protected_by_an_order_is_left_out_of_pruning(ended, monkeypatch):
     order = order_that_ended("key-1")
     other = ended()
     with pytest.raises(ProtectedError):
@@ -158,9 +156,7 @@ def test_process_protected_by_an_order_is_left_out_of_pruning(
     assert Step.objects.filter(process=order.process).exists()
 
 
-def test_protected_dependent_row_keeps_only_its_own_process(
-    ended: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_protected_dependent_row_keeps_only_its_own_process(ended, monkeypatch):
     kept, other = ended(), ended()
     real = prune_processes._delete
 
@@ -177,7 +173,7 @@ def test_protected_dependent_row_keeps_only_its_own_process(
     assert kept.steps.count() == 2
 
 
-def test_an_undone_process_goes_with_its_undo_steps(ended: Any) -> None:
+def test_an_undone_process_goes_with_its_undo_steps(ended):
     process = ended()
     done = process.steps.get(name="one")
     Step.objects.create(
@@ -189,7 +185,7 @@ def test_an_undone_process_goes_with_its_undo_steps(ended: Any) -> None:
     assert not Step.objects.exists()
 
 
-def test_a_round_takes_the_orders_and_then_their_processes() -> None:
+def test_a_round_takes_the_orders_and_then_their_processes():
     old = order_that_ended("key-1")
     DeadLetter.objects.create(
         received_at=NOW, body=b"{", order=old, state="replayed", resolved_at=LATER
@@ -207,7 +203,7 @@ def test_a_round_takes_the_orders_and_then_their_processes() -> None:
     assert DeadLetter.objects.get().order is None
 
 
-def test_an_order_stays_while_what_was_sent_back_of_it_is_young() -> None:
+def test_an_order_stays_while_what_was_sent_back_of_it_is_young():
     order = order_that_ended("key-1")
     process = submit("toy_line", subject="Return of order 1", input={}, now=NOW)
     Return.objects.create(order=order, process=process)
@@ -224,7 +220,7 @@ def test_an_order_stays_while_what_was_sent_back_of_it_is_young() -> None:
     assert not Process.objects.exclude(workflow="notice").exists()
 
 
-def test_a_portion_is_a_transaction(ended: Any) -> None:
+def test_a_portion_is_a_transaction(ended):
     for _ in range(5):
         ended()
     list(prune_journals.prune_journals(200, LATER))
@@ -235,7 +231,7 @@ def test_a_portion_is_a_transaction(ended: Any) -> None:
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_what_begins_again_at_this_instant_stays(two: tuple[Session, Session]) -> None:
+def test_what_begins_again_at_this_instant_stays(two):
     order = order_that_ended("key-1")
     list(prune_journals.prune_journals(200, LATER))
     process = Process.objects.filter(pk=order.process_id)
@@ -259,9 +255,7 @@ def test_what_begins_again_at_this_instant_stays(two: tuple[Session, Session]) -
 @pytest.mark.postgresql
 @pytest.mark.parametrize("deferred", ["", " deferrable initially deferred"], ids=["now", "late"])
 @pytest.mark.parametrize("table", ["workers_process", "workers_step"])
-def test_a_foreign_key_that_django_does_not_know_keeps_only_its_own_process(
-    ended: Any, table: str, deferred: str
-) -> None:
+def test_a_foreign_key_that_django_does_not_know_keeps_only_its_own_process(ended, table, deferred):
     kept, gone = ended(), ended()
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE TABLE bi_report (of bigint REFERENCES {table}{deferred})")

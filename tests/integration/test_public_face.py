@@ -1,7 +1,6 @@
 """What an application imports from `workers`, and what its verbs wake."""
 
 import ast
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from tests.toyflow.workflows import LINE
 from workers import scheduler
 from workers.definitions import registry
 from workers.models import Step
-from workers.testing import Wire
 from workers.wire import dispatch
 
 ROOT = Path(workers.__file__).parent
@@ -27,7 +25,7 @@ def busy(call: workers.Call) -> dict[str, Any]:
     raise workers.Unavailable("busy", "not now", retry_after=900)
 
 
-def test_every_name_of_the_public_face_is_there_and_in_order() -> None:
+def test_every_name_of_the_public_face_is_there_and_in_order():
     assert workers.__all__ == sorted(workers.__all__)
     assert all(getattr(workers, name) is not None for name in workers.__all__)
     assert set(workers.__all__) <= set(dir(workers))
@@ -35,7 +33,7 @@ def test_every_name_of_the_public_face_is_there_and_in_order() -> None:
         workers.sumbit  # noqa: B018
 
 
-def test_a_workflow_is_submitted_by_its_name_or_itself() -> None:
+def test_a_workflow_is_submitted_by_its_name_or_itself():
     process = workers.submit(LINE, subject="Toy", input={})
 
     assert (process.workflow, process.version) == (LINE.name, LINE.version)
@@ -73,23 +71,21 @@ def test_a_workflow_is_submitted_by_its_name_or_itself() -> None:
     ],
     ids=["workflow", "agent", "status", "process", "fault", "permission"],
 )
-def test_a_wrong_use_says_what_to_do(
-    use: Callable[[], object], error: type[Exception], says: str
-) -> None:
+def test_a_wrong_use_says_what_to_do(use, error, says):
     with pytest.raises(error) as refusal:
         use()
 
     assert says in str(refusal.value)
 
 
-def test_no_module_of_the_package_takes_a_public_name() -> None:
+def test_no_module_of_the_package_takes_a_public_name():
     """Or importing it would put the module where the verb was."""
     modules = {path.stem for path in ROOT.iterdir()}
 
     assert modules.isdisjoint(workers.__all__)
 
 
-def test_type_checkers_see_what_is_imported_later() -> None:
+def test_type_checkers_see_what_is_imported_later():
     tree = ast.parse((ROOT / "__init__.py").read_text())
     (block,) = [node for node in tree.body if isinstance(node, ast.If)]
     seen = {
@@ -117,13 +113,13 @@ def test_type_checkers_see_what_is_imported_later() -> None:
     ],
     ids=["the package no models", "a worker neither pages nor probes"],
 )
-def test_it_loads_no_more_than_it_needs(script: str) -> None:
+def test_it_loads_no_more_than_it_needs(script):
     ran = programs.python("-c", script)
 
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def test_a_process_is_submitted_looked_at_paused_and_resumed(wire: Wire) -> None:
+def test_a_process_is_submitted_looked_at_paused_and_resumed(wire):
     process = workers.submit("toy_line", subject="Toy 1", input={})
     workers.pause(process.pk, actor="ann", reason="stocktaking")
     wire.run_until_idle()
@@ -135,7 +131,7 @@ def test_a_process_is_submitted_looked_at_paused_and_resumed(wire: Wire) -> None
     assert workers.status(process.pk).state == "processed"
 
 
-def test_a_cancelled_process_goes_back_by_itself(wire: Wire) -> None:
+def test_a_cancelled_process_goes_back_by_itself(wire):
     process = workers.submit("toy_line", subject="Toy 1", input={})
     scheduler.advance()
 
@@ -149,7 +145,7 @@ def test_a_cancelled_process_goes_back_by_itself(wire: Wire) -> None:
     assert rows() == before
 
 
-def test_a_step_in_error_is_resubmitted_and_a_resting_one_retried(wire: Wire) -> None:
+def test_a_step_in_error_is_resubmitted_and_a_resting_one_retried(wire):
     process = workers.submit("toy_line", subject="Toy 1", input={})
     toy.script["toy.alpha"] = busy
     wire.run_until_idle()
@@ -171,8 +167,8 @@ def test_a_step_in_error_is_resubmitted_and_a_resting_one_retried(wire: Wire) ->
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("verb", ["cancel", "resume", "resubmit"])
 def test_a_verb_wakes_the_scheduler_once_its_rows_are_committed_and_not_before(
-    verb: str, monkeypatch: pytest.MonkeyPatch, wire: Wire
-) -> None:
+    verb, monkeypatch, wire
+):
     process = workers.submit("toy_line", subject="Toy 1", input={})
     if verb == "resume":
         workers.pause(process.pk, actor="ann", reason="")

@@ -13,7 +13,7 @@ from workers.wire.installation import HEADER
 
 
 @pytest.fixture
-def broker(vhost: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
+def broker(vhost, monkeypatch) -> Iterator[Connection]:
     made = app.connection_for_write
 
     def connect(*args: Any, **options: Any) -> Connection:
@@ -28,7 +28,7 @@ def broker(vhost: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
     publisher.refusals.cache_clear()
 
 
-def test_a_message_is_a_task_as_celery_has_it(broker: Connection) -> None:
+def test_a_message_is_a_task_as_celery_has_it(broker):
     publisher.publish("toy", [{"n": 1}], "sas.as_a_task", soft_time_limit=30, time_limit=40)
 
     message = broker.SimpleQueue("sas.as_a_task").get_nowait()
@@ -41,9 +41,7 @@ def test_a_message_is_a_task_as_celery_has_it(broker: Connection) -> None:
     assert message.properties["delivery_mode"] == 2
 
 
-def test_a_message_says_whose_it_is_unless_its_headers_do(
-    broker: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_message_says_whose_it_is_unless_its_headers_do(broker, monkeypatch):
     monkeypatch.setattr(publisher, "own_id", lambda: "ours")
     publisher.publish("toy", [], "sas.whose")
     publisher.publish("toy", [], "sas.whose", headers={HEADER: "theirs"})
@@ -58,7 +56,5 @@ def test_a_message_says_whose_it_is_unless_its_headers_do(
     assert whose == ["ours", "theirs", None]
 
 
-def test_a_refusal_by_a_full_queue_is_one_whether_celery_repeats_it_or_not(
-    broker: Connection,
-) -> None:
+def test_a_refusal_by_a_full_queue_is_one_whether_celery_repeats_it_or_not(broker):
     assert issubclass(MessageNacked, publisher.refusals())

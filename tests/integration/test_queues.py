@@ -1,7 +1,6 @@
 """The queues of agents: known to Celery and the stack because an agent names them."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from kombu import Connection
@@ -18,15 +17,11 @@ from workers.definitions import registry
 from workers.definitions.agent import DEFAULT_QUEUE, Agent
 from workers.wire import dispatch
 
-ENGINE = {
-    dispatch.SCHEDULER_QUEUE,
-    dispatch.SUPERVISOR_QUEUE,
-    dispatch.REPORTS_QUEUE,
-}
+ENGINE = {dispatch.SCHEDULER_QUEUE, dispatch.SUPERVISOR_QUEUE, dispatch.REPORTS_QUEUE}
 
 
 @pytest.fixture
-def bulk(monkeypatch: pytest.MonkeyPatch) -> type[Agent]:
+def bulk(monkeypatch) -> type[Agent]:
     """An agent with a queue of its own, known for the time of a test."""
 
     class Bulk(Agent):
@@ -38,7 +33,7 @@ def bulk(monkeypatch: pytest.MonkeyPatch) -> type[Agent]:
     return Bulk
 
 
-def test_a_worker_without_options_serves_the_queue_of_every_agent(bulk: type[Agent]) -> None:
+def test_a_worker_without_options_serves_the_queue_of_every_agent(bulk):
     queues = AMQP(app).queues
 
     assert set(queues.consume_from) == {*ENGINE, DEFAULT_QUEUE, "celery", bulk.queue}
@@ -46,14 +41,12 @@ def test_a_worker_without_options_serves_the_queue_of_every_agent(bulk: type[Age
     assert (declared.exchange.name, declared.routing_key) == ("sas", "test.bulk")
 
 
-def test_celery_uses_these_queues() -> None:
+def test_celery_uses_these_queues():
     assert isinstance(app.amqp, AMQP)
     assert set(agent_queues()) <= set(app.amqp.queues)
 
 
-def test_a_queue_that_the_settings_declare_is_left_as_it_is(
-    bulk: type[Agent], settings: Any
-) -> None:
+def test_a_queue_that_the_settings_declare_is_left_as_it_is(bulk, settings):
     from kombu import Queue
 
     by_hand = Queue("test.bulk", queue_arguments={"x-queue-type": "quorum"})
@@ -63,27 +56,20 @@ def test_a_queue_that_the_settings_declare_is_left_as_it_is(
     assert queues["test.bulk"].queue_arguments == {"x-queue-type": "quorum"}
 
 
-def test_the_stack_s_agents_serve_the_queue_of_every_agent(
-    bulk: type[Agent], tmp_path: Any
-) -> None:
+def test_the_stack_s_agents_serve_the_queue_of_every_agent(bulk, tmp_path):
     role = Roles({}, tmp_path).agents()
 
     assert role.argv[role.argv.index("-Q") + 1] == f"{DEFAULT_QUEUE},{bulk.queue}"
 
 
-def test_a_wake_up_leaves_for_its_agent_s_own_queue(bulk: type[Agent], wire: Any) -> None:
+def test_a_wake_up_leaves_for_its_agent_s_own_queue(bulk, wire):
     scheduler.wake({bulk.name})
 
     assert [message.queue for message in wire.messages] == ["test.bulk"]
 
 
-@pytest.mark.parametrize(
-    "queue",
-    [*sorted(ENGINE), "", None, "amq.mine", "a,b", "a b", "é" * 200],
-)
-def test_a_queue_that_is_another_s_or_none_is_refused(
-    bulk: type[Agent], monkeypatch: pytest.MonkeyPatch, queue: Any
-) -> None:
+@pytest.mark.parametrize("queue", [*sorted(ENGINE), "", None, "amq.mine", "a,b", "a b", "é" * 200])
+def test_a_queue_that_is_another_s_or_none_is_refused(bulk, monkeypatch, queue):
     monkeypatch.setattr(bulk, "queue", queue)
 
     (error,) = check_queues(None)
@@ -93,15 +79,13 @@ def test_a_queue_that_is_another_s_or_none_is_refused(
 
 
 @pytest.mark.parametrize("queue", ["sas.agents", "test.bulk", "celery"])
-def test_any_other_queue_is_accepted(
-    bulk: type[Agent], monkeypatch: pytest.MonkeyPatch, queue: str
-) -> None:
+def test_any_other_queue_is_accepted(bulk, monkeypatch, queue):
     monkeypatch.setattr(bulk, "queue", queue)
 
     assert check_queues(None) == []
 
 
-def test_a_pool_that_cannot_end_a_late_call_is_named(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_pool_that_cannot_end_a_late_call_is_named(caplog):
     from celery.concurrency import prefork, solo, thread
 
     assert warn_of_pool(prefork.TaskPool)
@@ -112,9 +96,7 @@ def test_a_pool_that_cannot_end_a_late_call_is_named(caplog: pytest.LogCaptureFi
     assert "prefork" in caplog.records[0].remedy
 
 
-def test_every_queue_is_declared_as_a_classic_one_whatever_the_broker_s_default(
-    bulk: type[Agent],
-) -> None:
+def test_every_queue_is_declared_as_a_classic_one_whatever_the_broker_s_default(bulk):
     queues = AMQP(app).queues
     # Named with -Q, and known to nobody before.
     queues.select("test.unheard-of")
@@ -138,14 +120,12 @@ class Rabbit:
 
 
 @pytest.fixture
-def rabbit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rabbit]:
+def rabbit(monkeypatch) -> Iterator[Rabbit]:
     with own_rabbitmq_vhost("--default-queue-type", "quorum") as url:
         yield Rabbit(url, monkeypatch)
 
 
-def test_a_broker_that_makes_quorum_queues_by_default_serves_a_worker_s_prefetch(
-    rabbit: Rabbit,
-) -> None:
+def test_a_broker_that_makes_quorum_queues_by_default_serves_a_worker_s_prefetch(rabbit):
     with rabbit.connection() as connection:
         consumer = app.amqp.TaskConsumer(connection.default_channel)
         consumer.qos(prefetch_count=4, apply_global=True)
@@ -156,9 +136,7 @@ def test_a_broker_that_makes_quorum_queues_by_default_serves_a_worker_s_prefetch
     assert rabbit.connected == 2, "one of them the test's own"
 
 
-def test_a_worker_whose_queue_is_of_another_kind_ends_and_says_which_and_what_to_do(
-    rabbit: Rabbit,
-) -> None:
+def test_a_worker_whose_queue_is_of_another_kind_ends_and_says_which_and_what_to_do(rabbit):
     with rabbit.connection() as connection:
         connection.default_channel.queue_declare("sas.reports", durable=True, auto_delete=False)
 
@@ -172,7 +150,7 @@ def test_a_worker_whose_queue_is_of_another_kind_ends_and_says_which_and_what_to
     assert "\n" not in said
 
 
-def test_a_queue_of_an_older_installation_without_a_type_is_taken_as_it_is() -> None:
+def test_a_queue_of_an_older_installation_without_a_type_is_taken_as_it_is():
     with own_rabbitmq_vhost() as url, Connection(url) as connection:
         connection.default_channel.queue_declare("sas.reports", durable=True, auto_delete=False)
 
@@ -183,7 +161,7 @@ def test_a_queue_of_an_older_installation_without_a_type_is_taken_as_it_is() -> 
         connection.default_channel.queue_declare("sas.agents", durable=True, auto_delete=False)
 
 
-def test_a_broker_that_is_away_is_no_queue_of_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_that_is_away_is_no_queue_of_another_kind(monkeypatch):
     nobody = Connection("amqp://127.0.0.1:1//", connect_timeout=1)
     monkeypatch.setattr(app, "connection_for_write", lambda: nobody)
 

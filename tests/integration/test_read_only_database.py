@@ -1,7 +1,6 @@
 """A database that cannot be written to is away, and no connection to it is kept."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -52,7 +51,7 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture
-def server(url: str) -> Iterator[Server]:
+def server(url) -> Iterator[Server]:
     server = Server(url)
     yield server
     server.be_writable()
@@ -63,7 +62,7 @@ def connected(url: str) -> Any:
 
 
 @pytest.fixture
-def own(server: Server) -> Iterator[Any]:
+def own(server) -> Iterator[Any]:
     """Django's connection to it."""
     connection = connected(server.url)
     connection.ensure_connection()
@@ -84,7 +83,7 @@ def at_rest(connection: Any) -> Any:
         return cursor.fetchone()[0]
 
 
-def test_a_server_that_is_read_only_is_not_connected_to(server: Server) -> None:
+def test_a_server_that_is_read_only_is_not_connected_to(server):
     server.be_read_only()
 
     with pytest.raises(OperationalError) as refused:
@@ -95,7 +94,7 @@ def test_a_server_that_is_read_only_is_not_connected_to(server: Server) -> None:
     connected(server.url).ensure_connection()
 
 
-def test_a_kept_connection_that_cannot_write_is_replaced(own: Any) -> None:
+def test_a_kept_connection_that_cannot_write_is_replaced(own):
     before = at_rest(own)
     assert at_rest(own) == before
 
@@ -104,7 +103,7 @@ def test_a_kept_connection_that_cannot_write_is_replaced(own: Any) -> None:
     assert at_rest(own) != before
 
 
-def test_a_connection_that_died_is_replaced(own: Any, server: Server) -> None:
+def test_a_connection_that_died_is_replaced(own, server):
     before = at_rest(own)
 
     server.execute(f"SELECT pg_terminate_backend({before})")
@@ -112,7 +111,7 @@ def test_a_connection_that_died_is_replaced(own: Any, server: Server) -> None:
     assert at_rest(own) != before
 
 
-def test_a_write_it_refuses_is_an_outage(own: Any) -> None:
+def test_a_write_it_refuses_is_an_outage(own):
     """Whoever waits for a database that is away waits for this one, too."""
     turn(own)
 
@@ -124,7 +123,7 @@ def test_a_write_it_refuses_is_an_outage(own: Any) -> None:
     assert own.connection is None
 
 
-def test_target_session_attrs_any_keeps_connection_to_read_only_database(server: Server) -> None:
+def test_target_session_attrs_any_keeps_connection_to_read_only_database(server):
     server.be_read_only()
     reader = connected(f"{server.url}?target_session_attrs=any")
 
@@ -133,7 +132,7 @@ def test_target_session_attrs_any_keeps_connection_to_read_only_database(server:
 
 
 @pytest.fixture
-def used(own: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def used(own, monkeypatch) -> Any:
     """Have the product use that connection."""
     _use(own, monkeypatch)
     return own
@@ -155,7 +154,7 @@ def readiness() -> tuple[int, Any]:
 READ_ONLY = (503, {"ready": False, "database": "read-only"})
 
 
-def test_readiness_is_to_be_able_to_write(used: Any, server: Server) -> None:
+def test_readiness_is_to_be_able_to_write(used, server):
     assert readiness() == (200, {"ready": True})
 
     turn(used)
@@ -170,7 +169,7 @@ def test_readiness_is_to_be_able_to_write(used: Any, server: Server) -> None:
     assert readiness() == (200, {"ready": True})
 
 
-def test_the_doctor_names_it(used: Any, server: Server) -> None:
+def test_the_doctor_names_it(used, server):
     assert [found.level for found in doctor.takes_writes()] == [Level.OK]
 
     turn(used)
@@ -181,9 +180,7 @@ def test_the_doctor_names_it(used: Any, server: Server) -> None:
     assert [found.what for found in doctor.answers()] == [doctor.READ_ONLY.what]
 
 
-def test_readiness_on_sqlite_is_to_be_able_to_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_readiness_on_sqlite_is_to_be_able_to_write(tmp_path, monkeypatch):
     path = tmp_path / "db.sqlite3"
     writer = connected(f"sqlite:///{path}")
     with writer.cursor() as cursor:
@@ -203,9 +200,7 @@ def test_readiness_on_sqlite_is_to_be_able_to_write(
 
 
 @pytest.mark.parametrize("error", db_connections.AWAY)
-def test_a_page_says_when_to_come_back(
-    error: type[Exception], client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_says_when_to_come_back(error, client, monkeypatch):
     def fail(*args: object, **kwargs: object) -> None:
         raise error("server closed the connection at 10.0.0.7")
 
@@ -219,9 +214,7 @@ def test_a_page_says_when_to_come_back(
     assert "10.0.0.7" not in answer.content.decode()
 
 
-def test_an_answer_that_never_comes_is_not_waited_for(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_that_never_comes_is_not_waited_for(server, monkeypatch):
     """A frozen server: to this side it is one that thinks, and no limit of its own strikes."""
     monkeypatch.setattr(DatabaseWrapper, "patience", 0.3)
     connection = connected(server.url)

@@ -3,7 +3,6 @@
 import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from workers.ops.doctor import broker
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> Iterator[str]:
+def url(tmp_path) -> Iterator[str]:
     server = find_server()
     if server is None:
         pytest.skip("no Valkey or Redis server on this machine")
@@ -49,20 +48,20 @@ def forgotten(url: str, transport: Any) -> tuple[Connection, Any]:
     return connection, channel
 
 
-def test_it_is_a_connection_error_that_the_worker_expects(url: str) -> None:
+def test_it_is_a_connection_error_that_the_worker_expects(url):
     connection, channel = forgotten(url, redis_transport.Transport)
 
     ignore_errors(connection, channel.close)
 
 
-def test_stock_kombu_would_end_the_worker(url: str) -> None:
+def test_stock_kombu_would_end_the_worker(url):
     connection, channel = forgotten(url, stock.Transport)
 
     with pytest.raises(AttributeError):
         ignore_errors(connection, channel.close)
 
 
-def test_redis_urls_use_the_mended_transport() -> None:
+def test_redis_urls_use_the_mended_transport():
     for address in ("redis://h/1", "rediss://h/1", "redis+socket:///run/x.sock"):
         assert Connection(address).get_transport_cls() is redis_transport.Transport
 
@@ -84,7 +83,7 @@ def waits(connection: Connection, queue: str) -> Any:
     return channel
 
 
-def test_a_demotion_is_a_lost_connection_to_who_waits(url: str) -> None:
+def test_a_demotion_is_a_lost_connection_to_who_waits(url):
     connection = Connection(url)
     connection.transport_cls = redis_transport.Transport
     channel = waits(connection, "q")
@@ -93,7 +92,7 @@ def test_a_demotion_is_a_lost_connection_to_who_waits(url: str) -> None:
         channel._brpop_read()
 
 
-def test_a_demotion_is_a_lost_connection_to_who_writes(url: str) -> None:
+def test_a_demotion_is_a_lost_connection_to_who_writes(url):
     connection = Connection(url)
     connection.transport_cls = redis_transport.Transport
     producer = connection.Producer()
@@ -103,7 +102,7 @@ def test_a_demotion_is_a_lost_connection_to_who_writes(url: str) -> None:
     assert type(refused.value).__name__ == "ReadOnlyError"
 
 
-def test_stock_kombu_expects_neither(url: str) -> None:
+def test_stock_kombu_expects_neither(url):
     connection = Connection(url)
     connection.transport_cls = stock.Transport
     channel = waits(connection, "q")
@@ -113,7 +112,7 @@ def test_stock_kombu_expects_neither(url: str) -> None:
     assert not isinstance(refused.value, connection.connection_errors)
 
 
-def test_the_doctor_finds_a_server_that_takes_no_writes(url: str) -> None:
+def test_the_doctor_finds_a_server_that_takes_no_writes(url):
     with Connection(url) as connection:
         (found,) = broker.redis_takes_writes.__wrapped__(connection)  # type: ignore[attr-defined]
         assert found.level == "ok"

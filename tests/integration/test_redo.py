@@ -38,7 +38,7 @@ def without_mail(wire: Wire, fault: Any = refuse) -> Process:
     return process
 
 
-def test_it_is_done_once_and_the_process_ends_once_more(wire: Wire) -> None:
+def test_it_is_done_once_and_the_process_ends_once_more(wire):
     process = without_mail(wire)
     operations.redo(process.pk, "mail", **ANN)
     again = rows()
@@ -59,7 +59,7 @@ def test_it_is_done_once_and_the_process_ends_once_more(wire: Wire) -> None:
     assert Alert.objects.get(code="step_skipped").resolved_at is not None
 
 
-def test_sink_told_of_the_end_is_told_of_a_later_redo(wire: Wire) -> None:
+def test_sink_told_of_the_end_is_told_of_a_later_redo(wire):
     toy.script["toy.mailer"] = refuse
     sink = NewSink("queue", "replies.acme.one", owner="client:acme")
     process = submit("toy_optional", subject="Toy 1", input={}, sinks=(sink,))
@@ -79,7 +79,7 @@ def test_sink_told_of_the_end_is_told_of_a_later_redo(wire: Wire) -> None:
     assert invariants.violations() == []
 
 
-def test_one_that_fails_again_is_skipped_again(wire: Wire) -> None:
+def test_one_that_fails_again_is_skipped_again(wire):
     process = without_mail(wire)
     toy.script["toy.mailer"] = refuse
     operations.redo(process.pk, "mail", **ANN)
@@ -91,7 +91,7 @@ def test_one_that_fails_again_is_skipped_again(wire: Wire) -> None:
     assert invariants.violations() == []
 
 
-def test_a_crash_right_after_it_is_healed_by_the_poll(wire: Wire) -> None:
+def test_a_crash_right_after_it_is_healed_by_the_poll(wire):
     """Nobody nudges: the step is found by the next look."""
     process = without_mail(wire)
     operations.redo(process.pk, "mail", **ANN)
@@ -100,7 +100,7 @@ def test_a_crash_right_after_it_is_healed_by_the_poll(wire: Wire) -> None:
     assert only(process, "mail").state == "processed"
 
 
-def test_a_deadline_that_has_passed_since_undoes_nothing(wire: Wire) -> None:
+def test_a_deadline_that_has_passed_since_undoes_nothing(wire):
     process = without_mail(wire)
     Process.objects.filter(pk=process.pk).update(deadline_at=timezone.now())
     operations.redo(process.pk, "mail", **ANN)
@@ -111,7 +111,7 @@ def test_a_deadline_that_has_passed_since_undoes_nothing(wire: Wire) -> None:
     assert (process.state, process.deadline_at) == ("processed", None)
 
 
-def test_what_may_have_happened_is_called_again_on_a_persons_word(wire: Wire) -> None:
+def test_what_may_have_happened_is_called_again_on_a_persons_word(wire):
     process = without_mail(wire, lose)
     before = rows()
     with pytest.raises(CommandError, match="may happen twice"):
@@ -130,7 +130,7 @@ def test_what_may_have_happened_is_called_again_on_a_persons_word(wire: Wire) ->
     assert (entry.before, entry.detail["may_happen_twice"]) == ("skipped", True)
 
 
-def test_an_operator_who_skipped_by_mistake_takes_it_back(wire: Wire) -> None:
+def test_an_operator_who_skipped_by_mistake_takes_it_back(wire):
     toy.script["toy.alpha"] = refuse
     process = submit("toy_line", subject="Toy 1", input={})
     wire.run_until_idle()
@@ -148,9 +148,7 @@ def test_an_operator_who_skipped_by_mistake_takes_it_back(wire: Wire) -> None:
     assert invariants.violations() == []
 
 
-def test_invariant_allows_successor_begun_before_redo_but_not_after_redo(
-    wire: Wire,
-) -> None:
+def test_invariant_allows_successor_begun_before_redo_but_not_after_redo(wire):
     toy.script["toy.alpha"] = refuse
     process = submit("toy_line", subject="Toy 1", input={})
     wire.run_until_idle()
@@ -174,7 +172,7 @@ def test_invariant_allows_successor_begun_before_redo_but_not_after_redo(
     assert "order_of_steps" in {found.invariant for found in invariants.violations()}
 
 
-def test_a_required_step_that_fails_again_is_an_operators(wire: Wire) -> None:
+def test_a_required_step_that_fails_again_is_an_operators(wire):
     """Of a process that was processed nothing is undone, whatever its step declares."""
     toy.script["toy.alpha"] = refuse
     process = submit("toy_line", subject="Toy 1", input={})

@@ -38,13 +38,13 @@ _COLUMNS = (
 
 
 @pytest.mark.parametrize("role", REFUSED)
-def test_what_it_may_not_do_is_refused(role: str) -> None:
+def test_what_it_may_not_do_is_refused(role):
     roles.be(role)
     assert [statement for statement in REFUSED[role] if not _is_refused(statement)] == []
 
 
 @pytest.mark.parametrize("role", MAY_UPDATE)
-def test_it_may_change_and_delete_nothing_else(role: str) -> None:
+def test_it_may_change_and_delete_nothing_else(role):
     with connection.cursor() as cursor:
         cursor.execute(_COLUMNS)
         columns = cursor.fetchall()

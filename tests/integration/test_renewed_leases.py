@@ -45,13 +45,13 @@ def full_batches(between: Callable[[str], None], seen: list[timedelta]) -> Calla
 
 
 @pytest.fixture(autouse=True)
-def has_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+def has_claims(monkeypatch) -> None:
     """Have each sweep look at claims."""
     look = expire_claims.SweepLook(has_claims=True, has_dates=False)
     monkeypatch.setattr(expire_claims, "look", lambda: look)
 
 
-def test_a_sweep_renews_its_lease_with_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_renews_its_lease_with_each_batch(monkeypatch):
     seen: list[timedelta] = []
     monkeypatch.setattr(expire_claims, "expire", full_batches(shorten, seen))
 
@@ -64,9 +64,7 @@ def test_a_sweep_renews_its_lease_with_each_batch(monkeypatch: pytest.MonkeyPatc
     assert (lease.holder, lease.performed_at is None) == (None, False)
 
 
-def test_a_sweep_that_lost_its_lease_leaves_the_rest_to_its_successor(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_sweep_that_lost_its_lease_leaves_the_rest_to_its_successor(monkeypatch):
     seen: list[timedelta] = []
     monkeypatch.setattr(expire_claims, "expire", full_batches(lose, seen))
 
@@ -77,9 +75,7 @@ def test_a_sweep_that_lost_its_lease_leaves_the_rest_to_its_successor(
 
 
 @pytest.mark.parametrize(("between", "done"), [(shorten, 3), (lose, 1)])
-def test_pruning_renews_its_lease_and_ends_without_it(
-    between: Callable[[str], None], done: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pruning_renews_its_lease_and_ends_without_it(between, done, monkeypatch):
     def prune(batch: int, now: object) -> Iterator[int]:
         for _ in range(3):
             between(prune_journals.JOURNALS)

@@ -15,7 +15,6 @@ from workers.models import Alert, Journal, Process, Step
 from workers.ops import invariants
 from workers.store.db import dialect
 from workers.store.operate import after_restore
-from workers.testing import Wire
 from workers.testing.agent_processes import CALL, REPLY
 
 
@@ -25,7 +24,7 @@ def restore(*processes: Process) -> int:
 
 
 @pytest.mark.fault("F2")
-def test_a_call_made_after_the_restored_time_is_repeated_with_the_same_key(wire: Wire) -> None:
+def test_a_call_made_after_the_restored_time_is_repeated_with_the_same_key(wire):
     process = submit("toy_line", subject="Toy 1", input={})
     keys = [step.idempotency_key for step in process.steps.order_by("position")]
     assert restore(process) == 2
@@ -37,7 +36,7 @@ def test_a_call_made_after_the_restored_time_is_repeated_with_the_same_key(wire:
 
 
 @pytest.mark.fault("F27")
-def test_what_can_be_asked_is_asked(wire: Wire) -> None:
+def test_what_can_be_asked_is_asked(wire):
     process = submit("toy_queried", subject="Toy 1", input={})
     toy.script["toy.asker?"] = lambda call: {"found": True}
     restore(process)
@@ -48,7 +47,7 @@ def test_what_can_be_asked_is_asked(wire: Wire) -> None:
 
 
 @pytest.mark.fault("F27")
-def test_what_must_not_be_repeated_goes_to_an_operator(wire: Wire) -> None:
+def test_what_must_not_be_repeated_goes_to_an_operator(wire):
     process = submit("toy_unsafe_fallback", subject="Toy 1", input={})
     put(Step.objects.all(), effect="unsafe")
     restore(process)
@@ -61,7 +60,7 @@ def test_what_must_not_be_repeated_goes_to_an_operator(wire: Wire) -> None:
     assert Alert.objects.get().code == "process_error"
 
 
-def test_a_later_step_that_must_not_be_repeated_goes_to_an_operator_too(wire: Wire) -> None:
+def test_a_later_step_that_must_not_be_repeated_goes_to_an_operator_too(wire):
     process = submit("toy_optional", subject="Toy 1", input={})
     put(Step.objects.filter(name="mail"), is_optional=False)
     restore(process)
@@ -73,7 +72,7 @@ def test_a_later_step_that_must_not_be_repeated_goes_to_an_operator_too(wire: Wi
     assert len(toy.calls["toy.alpha"]) == 1
 
 
-def test_what_stood_in_error_may_have_been_resubmitted_since(wire: Wire) -> None:
+def test_what_stood_in_error_may_have_been_resubmitted_since(wire):
     process = submit("toy_unsafe_fallback", subject="Toy 1", input={})
     put(Step.objects.all(), state="error", effect="unsafe")
     Process.objects.update(state="error")
@@ -82,7 +81,7 @@ def test_what_stood_in_error_may_have_been_resubmitted_since(wire: Wire) -> None
         operations.resubmit(process.pk, actor="ann", reason="")
 
 
-def test_cancelling_undoes_what_may_have_happened(wire: Wire) -> None:
+def test_cancelling_undoes_what_may_have_happened(wire):
     process = submit("toy_undoable", subject="Toy 1", input={})
     restore(process)
     operations.undo(process.pk, outcome="cancelled", actor="ann", reason="")
@@ -98,7 +97,7 @@ def test_cancelling_undoes_what_may_have_happened(wire: Wire) -> None:
     assert invariants.violations() == []
 
 
-def test_claims_are_void_and_count_no_failure(wire: Wire) -> None:
+def test_claims_are_void_and_count_no_failure(wire):
     process = submit("toy_line", subject="Toy 1", input={})
     begin(wire)
     restore(process)
@@ -112,7 +111,7 @@ def test_claims_are_void_and_count_no_failure(wire: Wire) -> None:
     assert Journal.objects.filter(event="stale_reply").count() == 1
 
 
-def test_what_was_on_its_way_back_is_undone_once(wire: Wire) -> None:
+def test_what_was_on_its_way_back_is_undone_once(wire):
     process = submit("toy_undoable", subject="Toy 1", input={})
     begin(wire)
     wire.deliver_all(CALL)
@@ -126,7 +125,7 @@ def test_what_was_on_its_way_back_is_undone_once(wire: Wire) -> None:
     assert invariants.violations() == []
 
 
-def test_a_filed_reply_is_what_happened(wire: Wire) -> None:
+def test_a_filed_reply_is_what_happened(wire):
     process = submit("toy_local", subject="Toy 1", input={})
     begin(wire)
     wire.deliver_all(CALL)
@@ -138,7 +137,7 @@ def test_a_filed_reply_is_what_happened(wire: Wire) -> None:
     assert len(toy.calls["toy.writer"]) == 1
 
 
-def test_what_is_final_is_left_alone(wire: Wire) -> None:
+def test_what_is_final_is_left_alone(wire):
     process = submit("toy_line", subject="Toy 1", input={})
     wire.run_until_idle()
     before = list(Step.objects.values())
@@ -148,13 +147,13 @@ def test_what_is_final_is_left_alone(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("offset", [-60, 60])
-def test_a_time_that_cannot_be_it_is_refused(offset: int, wire: Wire) -> None:
+def test_a_time_that_cannot_be_it_is_refused(offset, wire):
     submit("toy_line", subject="Toy 1", input={})
     with pytest.raises(StateError):
         after_restore.check_since(dialect.read_clock() + timedelta(seconds=offset))
 
 
-def test_open_processes_are_walked_in_portions(wire: Wire) -> None:
+def test_open_processes_are_walked_in_portions(wire):
     found = [submit("toy_line", subject=f"Toy {n}", input={}).pk for n in range(5)]
     since = dialect.read_clock()
     portion: list[Any] = after_restore.open_processes(since, 0, 3)
@@ -162,7 +161,7 @@ def test_open_processes_are_walked_in_portions(wire: Wire) -> None:
     assert after_restore.open_processes(since, portion[-1], 3) == found[3:]
 
 
-def test_marking_that_was_cut_off_is_gone_on_with(wire: Wire) -> None:
+def test_marking_that_was_cut_off_is_gone_on_with(wire):
     found = [submit("toy_line", subject=f"Toy {n}", input={}).pk for n in range(3)]
     since = dialect.read_clock()
     after_restore.mark(found[:2], since, actor="ann", now=since + timedelta(seconds=1))

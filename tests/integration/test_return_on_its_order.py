@@ -22,7 +22,7 @@ def order() -> Order:
 
 
 @pytest.fixture
-def operator(client: Client) -> Client:
+def operator(client) -> Client:
     client.force_login(get_user_model().objects.create_superuser("root"))
     return client
 
@@ -49,9 +49,7 @@ def stand(process: Process, step: str | None, state: str = "processing") -> None
         (None, "compensated", "Your return has ended: nothing was refunded."),
     ],
 )
-def test_the_buyer_reads_where_the_return_is(
-    client: Client, order: Order, step: str | None, state: str, words: str
-) -> None:
+def test_the_buyer_reads_where_the_return_is(client, order, step, state, words):
     assert "return" not in page_of(client, order).lower()
 
     stand(accept_return(order, actor="ann"), step, state)
@@ -60,7 +58,7 @@ def test_the_buyer_reads_where_the_return_is(
     assert "have been told" not in page_of(client, order)
 
 
-def test_the_newest_return_is_what_the_buyer_reads(client: Client, order: Order) -> None:
+def test_the_newest_return_is_what_the_buyer_reads(client, order):
     stand(accept_return(order, actor="ann"), None, "compensated")
     accept_return(order, actor="ann")
 
@@ -68,14 +66,14 @@ def test_the_newest_return_is_what_the_buyer_reads(client: Client, order: Order)
     assert "has ended" not in page_of(client, order)
 
 
-def test_the_return_of_another_order_is_not_on_the_page(client: Client, order: Order) -> None:
+def test_the_return_of_another_order_is_not_on_the_page(client, order):
     other = order_with("processed", charge_payment={"processed": True})
     accept_return(other, actor="ann")
 
     assert "return" not in page_of(client, order).lower()
 
 
-def test_operators_see_all_returns_of_an_order(operator: Client, order: Order) -> None:
+def test_operators_see_all_returns_of_an_order(operator, order):
     first = accept_return(order, actor="ann")
     stand(first, None, "compensated")
     second = accept_return(order, actor="ann")
@@ -87,7 +85,7 @@ def test_operators_see_all_returns_of_an_order(operator: Client, order: Order) -
     assert "await_parcel" in html
 
 
-def test_what_a_return_says_of_the_buyer_is_masked(operator: Client, order: Order) -> None:
+def test_what_a_return_says_of_the_buyer_is_masked(operator, order):
     Process.objects.filter(pk=order.process_id).update(
         input={"customer": {"name": "Ada Lovelace", "email": "ada@example.org", "address": "x"}}
     )
@@ -103,7 +101,7 @@ def test_what_a_return_says_of_the_buyer_is_masked(operator: Client, order: Orde
     assert "Lovelace" not in html.partition("notes-title")[0]
 
 
-def test_an_open_page_of_the_admin_learns_of_its_return(operator: Client, order: Order) -> None:
+def test_an_open_page_of_the_admin_learns_of_its_return(operator, order):
     url = f"/admin/orders/order/{order.number}/live/"
     seen = operator.get(url, headers={"HX-Request": "true"}).headers["X-Seen"]
     asked = {"HX-Request": "true", "X-Seen": seen}
@@ -114,7 +112,7 @@ def test_an_open_page_of_the_admin_learns_of_its_return(operator: Client, order:
     assert "Return of order" in operator.get(url, headers=asked).content.decode()
 
 
-def test_a_terminal_shows_the_returns(order: Order) -> None:
+def test_a_terminal_shows_the_returns(order):
     process = accept_return(order, actor="ann")
     out, as_json = StringIO(), StringIO()
 
@@ -126,7 +124,7 @@ def test_a_terminal_shows_the_returns(order: Order) -> None:
     assert (shown["process"], shown["state"]) == (process.pk, "pending")
 
 
-def test_a_title_makes_no_return(order: Order) -> None:
+def test_a_title_makes_no_return(order):
     ProcessFactory(workflow="return", subject=f"Return of order {order.number}")
 
     accept_return(order, actor="ann")

@@ -27,7 +27,7 @@ def ordered() -> Order:
 
 
 @pytest.fixture
-def order(wire: Wire, sandbox: Sandbox) -> Order:
+def order(wire, sandbox) -> Order:
     order = ordered()
     wire.run_until_idle()
     return order
@@ -44,9 +44,7 @@ def effects(sandbox: Sandbox) -> list[dict[str, Any]]:
     return Ledgers.read(sandbox.url).effects["payment"]
 
 
-def test_what_came_back_is_in_stock_and_paid_back_once(
-    order: Order, wire: Wire, sandbox: Sandbox
-) -> None:
+def test_what_came_back_is_in_stock_and_paid_back_once(order, wire, sandbox):
     process = accept_return(order, actor="ann")
     wire.run_until_idle()
     assert Product.objects.get().stock == 8
@@ -60,9 +58,7 @@ def test_what_came_back_is_in_stock_and_paid_back_once(
     assert invariants.violations() == []
 
 
-def test_what_a_return_gave_back_an_undo_does_not_give_back_again(
-    order: Order, wire: Wire, sandbox: Sandbox
-) -> None:
+def test_what_a_return_gave_back_an_undo_does_not_give_back_again(order, wire, sandbox):
     charge = only(order.process, "charge_payment")
     process = accept_return(order, actor="ann")
     wire.run_until_idle()
@@ -84,9 +80,7 @@ def test_what_a_return_gave_back_an_undo_does_not_give_back_again(
     ]
 
 
-def test_a_return_is_refunded_after_the_service_has_forgotten_our_key(
-    order: Order, wire: Wire, sandbox: Sandbox
-) -> None:
+def test_a_return_is_refunded_after_the_service_has_forgotten_our_key(order, wire, sandbox):
     """Goods come back after days; payment services remember a key for one."""
     sandbox._ledger._writer.run(
         lambda connection: connection.execute("UPDATE remembered SET key = 'forgotten-' || key")
@@ -103,16 +97,14 @@ def test_a_return_is_refunded_after_the_service_has_forgotten_our_key(
     ]
 
 
-def test_a_parcel_that_comes_before_we_ask_is_kept(order: Order, wire: Wire) -> None:
+def test_a_parcel_that_comes_before_we_ask_is_kept(order, wire):
     process = accept_return(order, actor="ann")
     assert callbacks.complete_step(process.pk, "await_parcel", actor="dock") == Outcome.KEPT
     wire.run_until_idle()
     assert only(process, "await_parcel").state == "processed"
 
 
-def test_a_parcel_that_never_comes_ends_the_return(
-    order: Order, wire: Wire, sandbox: Sandbox
-) -> None:
+def test_a_parcel_that_never_comes_ends_the_return(order, wire, sandbox):
     process = accept_return(order, actor="ann")
     wire.run_until_idle()
     pass_time(31 * 86_400)
@@ -123,9 +115,7 @@ def test_a_parcel_that_never_comes_ends_the_return(
     assert len(Ledgers.read(sandbox.url).effects["payment"]) == 1
 
 
-def test_what_cannot_be_sold_again_is_not_paid_back(
-    order: Order, wire: Wire, sandbox: Sandbox
-) -> None:
+def test_what_cannot_be_sold_again_is_not_paid_back(order, wire, sandbox):
     process = accept_return(order, actor="ann")
     wire.run_until_idle()
     callbacks.complete_step(process.pk, "await_parcel", actor="ann")
@@ -138,16 +128,14 @@ def test_what_cannot_be_sold_again_is_not_paid_back(
     assert shop_violations(Ledgers.read(sandbox.url)) == []
 
 
-def test_an_order_comes_back_once(order: Order) -> None:
+def test_an_order_comes_back_once(order):
     accept_return(order, actor="ann")
     with pytest.raises(ReturnRefused, match="begun already"):
         accept_return(order, actor="bob")
     assert Process.objects.filter(workflow="return").count() == 1
 
 
-def test_a_return_that_came_to_nothing_can_begin_again(
-    order: Order, wire: Wire, sandbox: Sandbox
-) -> None:
+def test_a_return_that_came_to_nothing_can_begin_again(order, wire, sandbox):
     process = accept_return(order, actor="ann", reason="too big")
     assert process.input["reason"] == "too big"
     wire.run_until_idle()
@@ -161,14 +149,14 @@ def test_a_return_that_came_to_nothing_can_begin_again(
     assert shop_violations(Ledgers.read(sandbox.url)) == []
 
 
-def test_an_order_that_is_not_done_does_not_come_back(wire: Wire) -> None:
+def test_an_order_that_is_not_done_does_not_come_back(wire):
     order = ordered()
     with pytest.raises(ReturnRefused, match="is pending"):
         accept_return(order, actor="ann")
     assert not Process.objects.filter(workflow="return").exists()
 
 
-def test_a_refund_that_did_not_happen_is_found(order: Order, wire: Wire, sandbox: Sandbox) -> None:
+def test_a_refund_that_did_not_happen_is_found(order, wire, sandbox):
     process = accept_return(order, actor="ann")
     wire.run_until_idle()
     answer(process, wire)
@@ -187,18 +175,16 @@ def test_a_refund_that_did_not_happen_is_found(order: Order, wire: Wire, sandbox
         ("review.ask", ("Approve", "Decline")),
     ],
 )
-def test_each_question_has_answers_of_its_own(agent: str, said: tuple[str, str]) -> None:
+def test_each_question_has_answers_of_its_own(agent, said):
     assert labels_of(agent) == said
 
 
-def test_a_question_of_code_that_is_gone_can_be_answered() -> None:
+def test_a_question_of_code_that_is_gone_can_be_answered():
     assert labels_of("returns.gone") == ("Approve", "Decline")
 
 
 @pytest.mark.parametrize("name", ["refund", "restock"])
-def test_step_that_gives_back_is_completed_by_hand_and_never_skipped(
-    order: Order, wire: Wire, name: str
-) -> None:
+def test_step_that_gives_back_is_completed_by_hand_and_never_skipped(order, wire, name):
     process = accept_return(order, actor="ann")
     wire.run_until_idle()
     for answered in ("await_parcel", "inspect"):

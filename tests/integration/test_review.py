@@ -29,7 +29,7 @@ def place(quantity: int) -> Order:
 
 
 @pytest.fixture
-def large(wire: Wire, sandbox: Sandbox) -> Order:
+def large(wire, sandbox) -> Order:
     order = place(10)
     wire.run_until_idle()
     return order
@@ -46,7 +46,7 @@ def effects(sandbox: Sandbox) -> list[Any]:
     return [effect for effects in Ledgers.read(sandbox.url).effects.values() for effect in effects]
 
 
-def test_it_waits_for_a_person_and_charges_nothing(large: Order, sandbox: Sandbox) -> None:
+def test_it_waits_for_a_person_and_charges_nothing(large, sandbox):
     review = only(large.process, "review")
     assert review.state == "processing"
     assert review.deferral["permission"] == "orders.decide_review"
@@ -54,13 +54,13 @@ def test_it_waits_for_a_person_and_charges_nothing(large: Order, sandbox: Sandbo
     assert effects(sandbox) == []
 
 
-def test_one_of_less_than_a_thousand_goes_on_by_itself(wire: Wire, sandbox: Sandbox) -> None:
+def test_one_of_less_than_a_thousand_goes_on_by_itself(wire, sandbox):
     order = place(9)
     assert end(order, wire) == "processed"
     assert only(order.process, "review").state == "skipped"
 
 
-def test_accepted_it_goes_on(large: Order, wire: Wire, sandbox: Sandbox) -> None:
+def test_accepted_it_goes_on(large, wire, sandbox):
     outcome = callbacks.complete_step(
         large.process_id, "review", {"approved": True, "by": "ann"}, actor="ann"
     )
@@ -70,9 +70,7 @@ def test_accepted_it_goes_on(large: Order, wire: Wire, sandbox: Sandbox) -> None
     assert invariants.violations() == []
 
 
-def test_declined_answer_compensates_process_without_alert(
-    large: Order, wire: Wire, sandbox: Sandbox
-) -> None:
+def test_declined_answer_compensates_process_without_alert(large, wire, sandbox):
     callbacks.fail_step(
         large.process_id, "review", Refused("review_declined", "too good"), actor="ann"
     )
@@ -82,16 +80,14 @@ def test_declined_answer_compensates_process_without_alert(
     assert Alert.objects.count() == 0
 
 
-def test_after_four_hours_operators_are_told(large: Order) -> None:
+def test_after_four_hours_operators_are_told(large):
     pass_time(4 * HOUR + 1)
     supervisor.sweep()
     assert Alert.objects.get().code == "answer_overdue"
     assert only(large.process, "review").state == "processing"
 
 
-def test_after_a_day_it_is_undone_and_operators_are_told(
-    large: Order, wire: Wire, sandbox: Sandbox
-) -> None:
+def test_after_a_day_it_is_undone_and_operators_are_told(large, wire, sandbox):
     pass_time(DAY + 2)
     supervisor.sweep()
     assert end(large, wire) == "compensated"
@@ -100,7 +96,7 @@ def test_after_a_day_it_is_undone_and_operators_are_told(
     assert callbacks.complete_step(large.process_id, "review", {}, actor="ann") == Outcome.IGNORED
 
 
-def test_a_worker_that_dies_while_asking_ends_no_order(wire: Wire, sandbox: Sandbox) -> None:
+def test_a_worker_that_dies_while_asking_ends_no_order(wire, sandbox):
     """Only an unanswered question is final, not a question that was never asked."""
     order = place(10)
     scheduler.advance()
@@ -120,9 +116,7 @@ def test_a_worker_that_dies_while_asking_ends_no_order(wire: Wire, sandbox: Sand
     assert review.deferral is not None
 
 
-def test_the_buyers_cancellation_does_not_wait_for_the_review(
-    large: Order, wire: Wire, sandbox: Sandbox
-) -> None:
+def test_the_buyers_cancellation_does_not_wait_for_the_review(large, wire, sandbox):
     operations.undo(large.process_id, outcome="cancelled", actor="buyer", reason="")
     assert end(large, wire) == "cancelled"
     assert Product.objects.get().stock == 100

@@ -22,7 +22,7 @@ def hot_updates(table: str) -> int:
 
 
 @pytest.mark.postgresql
-def test_a_process_that_takes_a_number_stays_on_its_page() -> None:
+def test_a_process_that_takes_a_number_stays_on_its_page():
     beat_schedule.ensure_flow()
     submitted = submit_many("toy_line", [NewProcess(f"Order {n}", {}) for n in range(100)])
 
@@ -35,7 +35,7 @@ def test_a_process_that_takes_a_number_stays_on_its_page() -> None:
 
 
 @pytest.mark.postgresql
-def test_a_step_that_is_claimed_and_ended_stays_on_its_page() -> None:
+def test_a_step_that_is_claimed_and_ended_stays_on_its_page():
     beat_schedule.ensure_flow()
     # Two steps each; those that are written first have full pages behind them.
     submit_many("toy_line", [NewProcess(f"Order {n}", {}) for n in range(100)])

@@ -46,7 +46,7 @@ def called(wire: Wire) -> list[Reply]:
     return replies_on(wire)
 
 
-def test_an_agent_gets_its_payload_and_the_same_key_at_every_attempt(wire: Wire) -> None:
+def test_an_agent_gets_its_payload_and_the_same_key_at_every_attempt(wire):
     seen: list[Call] = []
     toy.script["toy.alpha"] = lambda call: seen.append(call) or {}  # type: ignore[func-returns-value]
     process = submitted()
@@ -65,7 +65,7 @@ def test_an_agent_gets_its_payload_and_the_same_key_at_every_attempt(wire: Wire)
     assert seen[0].key == only(process, "one").idempotency_key
 
 
-def test_a_task_that_takes_calls_ends_after_the_longest_that_it_may_take(wire: Wire) -> None:
+def test_a_task_that_takes_calls_ends_after_the_longest_that_it_may_take(wire):
     submitted()
     scheduler.advance()
 
@@ -86,7 +86,7 @@ def test_a_task_that_takes_calls_ends_after_the_longest_that_it_may_take(wire: W
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_what_an_agent_raises_becomes_a_fault(wire: Wire, fault: Exception, kind: str) -> None:
+def test_what_an_agent_raises_becomes_a_fault(wire, fault, kind):
     def fail(call: Call) -> dict[str, Any]:
         raise fault
 
@@ -98,7 +98,7 @@ def test_what_an_agent_raises_becomes_a_fault(wire: Wire, fault: Exception, kind
     assert reply.kind == kind
 
 
-def test_an_agent_that_exits_is_a_fault_of_its_own_call_alone(wire: Wire) -> None:
+def test_an_agent_that_exits_is_a_fault_of_its_own_call_alone(wire):
     toy.script["toy.alpha"] = lambda call: sys.exit(3) if call.subject == "Toy 1" else {}
     processes = [submit("toy_line", subject=f"Toy {number}", input={}) for number in (1, 2, 3)]
 
@@ -113,7 +113,7 @@ def test_an_agent_that_exits_is_a_fault_of_its_own_call_alone(wire: Wire) -> Non
 @pytest.mark.parametrize(
     ("workflow", "agent"), [("toy_line", "toy.alpha"), ("toy_local", "toy.writer")]
 )
-def test_whatever_a_call_logs_says_which_call(wire: Wire, workflow: str, agent: str) -> None:
+def test_whatever_a_call_logs_says_which_call(wire, workflow, agent):
     seen: list[dict[str, Any]] = []
     toy.script[agent] = lambda call: seen.append(call_fields()) or {}  # type: ignore[func-returns-value]
     process = submitted(workflow)
@@ -131,7 +131,7 @@ def test_whatever_a_call_logs_says_which_call(wire: Wire, workflow: str, agent: 
 @pytest.mark.parametrize(
     "result", [{"text": "a\x00b"}, {"sum": Decimal("9.50")}, [1], "done", True, False, 0, "", []]
 )
-def test_a_result_that_cannot_be_stored_is_a_fault(wire: Wire, result: Any) -> None:
+def test_a_result_that_cannot_be_stored_is_a_fault(wire, result):
     """Another call of the service would bring it again."""
     toy.script["toy.alpha"] = lambda call: result
     submitted()
@@ -144,7 +144,7 @@ def test_a_result_that_cannot_be_stored_is_a_fault(wire: Wire, result: Any) -> N
 
 
 @pytest.mark.fault("F8")
-def test_an_agent_past_its_deadline_says_nothing_and_holds_up_no_other(wire: Wire) -> None:
+def test_an_agent_past_its_deadline_says_nothing_and_holds_up_no_other(wire):
     def sometimes(call: Call) -> dict[str, Any]:
         if call.subject == "Toy 0":
             time.sleep(1.2)
@@ -166,9 +166,7 @@ def test_an_agent_past_its_deadline_says_nothing_and_holds_up_no_other(wire: Wir
     assert threading.active_count() <= before + 8
 
 
-def test_the_soft_limit_ends_the_waiting_and_sends_nothing_more(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_soft_limit_ends_the_waiting_and_sends_nothing_more(wire, monkeypatch):
     toy.script["toy.alpha"] = toy.sleeper(0.3)
     process = submitted()
     wire.drop_all()
@@ -189,7 +187,7 @@ def test_the_soft_limit_ends_the_waiting_and_sends_nothing_more(
     assert only(process, "one").state == "processing"
 
 
-def test_the_soft_limit_s_signal_waits_until_a_write_is_over() -> None:
+def test_the_soft_limit_s_signal_waits_until_a_write_is_over():
     from workers.runtime.soft_limit import soft_limit_masked
 
     struck: list[str] = []
@@ -203,7 +201,7 @@ def test_the_soft_limit_s_signal_waits_until_a_write_is_over() -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
-def test_the_main_thread_never_shuts_itself_off_from_the_signal() -> None:
+def test_the_main_thread_never_shuts_itself_off_from_the_signal():
     from workers.runtime.soft_limit import block_soft_limit
 
     before = signal.pthread_sigmask(signal.SIG_BLOCK, set())
@@ -214,9 +212,7 @@ def test_the_main_thread_never_shuts_itself_off_from_the_signal() -> None:
 
 
 @pytest.mark.fault("F8")
-def test_a_local_agent_that_wakes_after_its_deadline_has_its_writes_rolled_back(
-    wire: Wire,
-) -> None:
+def test_a_local_agent_that_wakes_after_its_deadline_has_its_writes_rolled_back(wire):
     process = submitted("toy_local")
 
     def oversleep(call: Call) -> dict[str, Any]:
@@ -234,7 +230,7 @@ def test_a_local_agent_that_wakes_after_its_deadline_has_its_writes_rolled_back(
 
 
 @pytest.mark.fault("F9")
-def test_a_local_agent_whose_claim_was_superseded_has_its_writes_rolled_back(wire: Wire) -> None:
+def test_a_local_agent_whose_claim_was_superseded_has_its_writes_rolled_back(wire):
     process = submitted("toy_local")
 
     def lose_the_claim(call: Call) -> dict[str, Any]:
@@ -258,9 +254,7 @@ def test_a_local_agent_whose_claim_was_superseded_has_its_writes_rolled_back(wir
     ],
     ids=["permanent", "database", "bug"],
 )
-def test_a_local_agent_that_fails_keeps_its_fault_and_not_its_writes(
-    wire: Wire, error: Exception, kind: str
-) -> None:
+def test_a_local_agent_that_fails_keeps_its_fault_and_not_its_writes(wire, error, kind):
     def fail(call: Call) -> dict[str, Any]:
         raise error
 
@@ -276,7 +270,7 @@ def test_a_local_agent_that_fails_keeps_its_fault_and_not_its_writes(
 
 
 @pytest.mark.parametrize("state", ["55P03", "57014", "40P01"])
-def test_a_local_agent_that_waits_for_rows_says_so(wire: Wire, state: str) -> None:
+def test_a_local_agent_that_waits_for_rows_says_so(wire, state):
     """The database answers: an operator would look for an outage."""
 
     def wait(call: Call) -> dict[str, Any]:
@@ -293,14 +287,14 @@ def test_a_local_agent_that_waits_for_rows_says_so(wire: Wire, state: str) -> No
     assert (fault["kind"], fault["code"]) == ("unavailable", "rows_locked")
 
 
-def test_a_wake_up_that_the_broker_refuses_costs_nothing(wire: Wire) -> None:
+def test_a_wake_up_that_the_broker_refuses_costs_nothing(wire):
     wire.is_down = True
 
     assert dispatch.wake_scheduler() is False
     assert dispatch.wake_agents("sas.agents") is False
 
 
-def test_a_wake_up_thread_lets_no_soft_limit_through() -> None:
+def test_a_wake_up_thread_lets_no_soft_limit_through():
     seen: queue.Queue[set[int]] = queue.Queue()
 
     def look() -> bool:
@@ -312,7 +306,7 @@ def test_a_wake_up_thread_lets_no_soft_limit_through() -> None:
     assert signal.SIGUSR1 in seen.get(timeout=5)
 
 
-def test_a_wake_up_later_leaves_from_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wake_up_later_leaves_from_a_thread_of_its_own(monkeypatch):
     nudged: queue.Queue[str] = queue.Queue()
     wake_up = dispatch.WakeUp("workers.look", "a queue")
     monkeypatch.setattr(wake_up, "send", lambda: nudged.put(threading.current_thread().name))
@@ -325,7 +319,7 @@ def test_a_wake_up_later_leaves_from_a_thread_of_its_own(monkeypatch: pytest.Mon
 Toy = Callable[..., Process]
 
 
-def test_an_agent_s_thread_leaves_the_soft_limit_s_signal_to_the_main_thread() -> None:
+def test_an_agent_s_thread_leaves_the_soft_limit_s_signal_to_the_main_thread():
     pool = call_pool._Threads()()
 
     masked = pool.submit(lambda: signal.pthread_sigmask(signal.SIG_BLOCK, set())).result()
@@ -334,9 +328,7 @@ def test_an_agent_s_thread_leaves_the_soft_limit_s_signal_to_the_main_thread() -
     pool.shutdown()
 
 
-def test_a_process_that_ends_waits_for_the_hints_it_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_process_that_ends_waits_for_the_hints_it_asked_for(monkeypatch):
     may_leave, left = threading.Event(), []
 
     def send() -> bool:
@@ -354,9 +346,7 @@ def test_a_process_that_ends_waits_for_the_hints_it_asked_for(
     assert left == [1]
 
 
-def test_a_forked_process_waits_for_no_thread_of_its_parent(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_forked_process_waits_for_no_thread_of_its_parent(monkeypatch):
     monkeypatch.setattr(dispatch, "_wake_up_threads", [])
     may_leave = threading.Event()
     thread = dispatch._WakeUpThread(lambda: may_leave.wait(10), 0)

@@ -4,14 +4,12 @@ import pytest
 
 from orders.invariants import Ledgers
 from orders.models import Order, Product, Reservation
-from orders.sandbox.server import Sandbox
 from orders.submission import Customer, Line, place_order
 from workers.client.submission import submit, submit_many
 from workers.exceptions import BadText
 from workers.models import Alert, Journal, Process, Step
 from workers.rules.rows import NewProcess
 from workers.store.db import dialect
-from workers.testing import Wire
 
 
 def keys(process: Process) -> list[str]:
@@ -24,7 +22,7 @@ def lose(process: Process) -> None:
     process.delete()
 
 
-def test_lost_process_gets_the_same_keys_again_and_a_second_use_gets_others() -> None:
+def test_lost_process_gets_the_same_keys_again_and_a_second_use_gets_others():
     first = submit("toy_line", subject="Toy 1", input={}, submission_key="acme cart-3")
     second = submit("toy_line", subject="Toy 2", input={}, submission_key="acme cart-3")
     were = [keys(first), keys(second)]
@@ -34,14 +32,13 @@ def test_lost_process_gets_the_same_keys_again_and_a_second_use_gets_others() ->
     lose(first)
     lose(second)
     made = submit_many(
-        "toy_line",
-        [NewProcess(f"Toy {n}", {}, submission_key="acme cart-3") for n in (3, 4)],
+        "toy_line", [NewProcess(f"Toy {n}", {}, submission_key="acme cart-3") for n in (3, 4)]
     )
 
     assert [keys(process) for process in made] == were
 
 
-def test_other_keys_and_none_make_other_ids() -> None:
+def test_other_keys_and_none_make_other_ids():
     texts = ["acme cart-3", "acme cart-4", "", ""]
     made = submit_many("toy_line", [NewProcess("Toy", {}, submission_key=text) for text in texts])
 
@@ -49,7 +46,7 @@ def test_other_keys_and_none_make_other_ids() -> None:
     assert len({process.uid for process in made}) == 4
 
 
-def test_another_installation_makes_other_keys_of_the_same() -> None:
+def test_another_installation_makes_other_keys_of_the_same():
     first = submit("toy_line", subject="Toy 1", input={}, submission_key="cart-3")
     was = keys(first)
     lose(first)
@@ -58,14 +55,12 @@ def test_another_installation_makes_other_keys_of_the_same() -> None:
     assert keys(submit("toy_line", subject="Toy 1", input={}, submission_key="cart-3")) != was
 
 
-def test_key_that_cannot_be_stored_is_refused() -> None:
+def test_key_that_cannot_be_stored_is_refused():
     with pytest.raises(BadText, match="submission_key"):
         submit("toy_line", subject="Toy 1", input={}, submission_key="a\x00")
 
 
-def test_order_that_was_lost_and_is_sent_again_is_not_charged_twice(
-    wire: Wire, sandbox: Sandbox
-) -> None:
+def test_order_that_was_lost_and_is_sent_again_is_not_charged_twice(wire, sandbox):
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
     purchase = (Customer("Ann", "ann@example.org", "Street 1"), [Line("SKU-1", 2)])
     order, _ = place_order(*purchase, submission_key="cart-3", source="api", submitter="acme")

@@ -10,7 +10,7 @@ POLL = "Scheduler: poll"
 PRUNE = "Retention: prune"
 
 
-def test_sweep_and_poll_are_there_after_migrate() -> None:
+def test_sweep_and_poll_are_there_after_migrate():
     rows = (
         PeriodicTask.objects.filter(task__startswith="workers.")
         .order_by("name")
@@ -32,7 +32,7 @@ def test_sweep_and_poll_are_there_after_migrate() -> None:
     ]
 
 
-def test_what_an_operator_changed_stays() -> None:
+def test_what_an_operator_changed_stays():
     PeriodicTask.objects.filter(name=SWEEP).update(enabled=False)
     Flow.objects.filter(agent="payment.charge").update(window=7)
 
@@ -43,7 +43,7 @@ def test_what_an_operator_changed_stays() -> None:
     assert PeriodicTask.objects.filter(task__startswith="workers.").count() == 3
 
 
-def test_every_agent_has_its_flow_row() -> None:
+def test_every_agent_has_its_flow_row():
     windows = dict(Flow.objects.values_list("agent", "window"))
 
     assert windows["shipping.book"] == 400

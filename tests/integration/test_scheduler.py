@@ -23,14 +23,14 @@ from workers.runtime.repeated_lines import RepeatedLines
 from workers.store import leases
 from workers.store.claims import claim_steps
 from workers.store.db import dialect
-from workers.testing import Wire, forget_duties, pass_time
+from workers.testing import forget_duties, pass_time
 from workers.testing.agent_processes import CALL
 from workers.testing.agent_processes import room as anywhere
 from workers.wire import dispatch
 
 
 @pytest.mark.fault("F11")
-def test_wake_ups_that_the_broker_refuses_cost_time_and_nothing_else(wire: Wire) -> None:
+def test_wake_ups_that_the_broker_refuses_cost_time_and_nothing_else(wire):
     wire.is_down = True
     process = submit("toy_line", subject="Toy 1", input={})
     scheduler.advance()
@@ -43,7 +43,7 @@ def test_wake_ups_that_the_broker_refuses_cost_time_and_nothing_else(wire: Wire)
 
 
 @pytest.mark.fault("F6")
-def test_every_lost_wake_up_is_made_up_for_by_the_poll(wire: Wire) -> None:
+def test_every_lost_wake_up_is_made_up_for_by_the_poll(wire):
     process = submit("toy_line", subject="Toy 1", input={})
     scheduler.advance()
     assert wire.drop_all() == 1
@@ -57,7 +57,7 @@ def test_every_lost_wake_up_is_made_up_for_by_the_poll(wire: Wire) -> None:
 
 
 @pytest.mark.fault("F6")
-def test_a_lost_reply_costs_one_attempt_and_never_an_effect(wire: Wire) -> None:
+def test_a_lost_reply_costs_one_attempt_and_never_an_effect(wire):
     process = submit("toy_line", subject="Toy 1", input={})
     begin(wire)
     wire.deliver_all(CALL)
@@ -75,7 +75,7 @@ def test_a_lost_reply_costs_one_attempt_and_never_an_effect(wire: Wire) -> None:
 
 
 @pytest.mark.fault("F7")
-def test_every_message_doubled_has_every_step_run_once(wire: Wire) -> None:
+def test_every_message_doubled_has_every_step_run_once(wire):
     process = submit("toy_diamond", subject="Toy 1", input={})
     scheduler.advance()
     assert [one.task for one in wire.messages] == [dispatch.TAKE]
@@ -91,7 +91,7 @@ def test_every_message_doubled_has_every_step_run_once(wire: Wire) -> None:
     assert len(toy.calls["toy.beta"]) == len(set(toy.calls["toy.beta"])) == 2
 
 
-def test_a_transient_fault_heals_by_itself(wire: Wire) -> None:
+def test_a_transient_fault_heals_by_itself(wire):
     def fail_twice(call: Call) -> dict[str, Any]:
         if call.attempt < 3:
             raise Transient("http_500", "oops")
@@ -109,7 +109,7 @@ def test_a_transient_fault_heals_by_itself(wire: Wire) -> None:
     assert not Alert.objects.exists()
 
 
-def test_a_refusal_goes_to_the_fallback_agent(wire: Wire) -> None:
+def test_a_refusal_goes_to_the_fallback_agent(wire):
     def refuse(call: Call) -> dict[str, Any]:
         raise Permanent("no_route", "cannot deliver there", no_effect=True)
 
@@ -126,7 +126,7 @@ def test_a_refusal_goes_to_the_fallback_agent(wire: Wire) -> None:
     )
 
 
-def test_what_may_kill_its_worker_is_called_alone(wire: Wire) -> None:
+def test_what_may_kill_its_worker_is_called_alone(wire):
     """A call that kills its worker must not take the same others with it again and again."""
     for number in range(6):
         submit("toy_line", subject=f"Toy {number}", input={})
@@ -141,7 +141,7 @@ def test_what_may_kill_its_worker_is_called_alone(wire: Wire) -> None:
     assert alone == set(failed.values_list("pk", flat=True))
 
 
-def test_a_request_builder_that_fails_ends_its_step_and_no_other(wire: Wire) -> None:
+def test_a_request_builder_that_fails_ends_its_step_and_no_other(wire):
     def broken(order: Any, results: Any) -> Any:
         return {"x": order["missing"]}
 
@@ -156,7 +156,7 @@ def test_a_request_builder_that_fails_ends_its_step_and_no_other(wire: Wire) -> 
     assert set(wire.states(good).values()) == {"processed"}
 
 
-def test_a_process_that_stands_still_is_carried_on(wire: Wire) -> None:
+def test_a_process_that_stands_still_is_carried_on(wire):
     process = submit("toy_line", subject="Toy 1", input={})
     wire.run_until_idle()
     # As if the last transaction had been lost in part, which no code of ours can do.
@@ -170,7 +170,7 @@ def test_a_process_that_stands_still_is_carried_on(wire: Wire) -> None:
 
 
 @pytest.fixture
-def looked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def looked(monkeypatch) -> list[Any]:
     """Return the looks for due steps, as they come."""
     look, found = claim_steps.claim_due, []
 
@@ -185,9 +185,7 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 @pytest.mark.parametrize(
     ("waiting", "looks"), [(0, 1), (1, 1), (4, 2), (5, 2), (8, 3)], ids=lambda n: f"{n}"
 )
-def test_due_steps_are_looked_for_again_only_where_there_may_be_more(
-    waiting: int, looks: int, wire: Wire, looked: list[Any]
-) -> None:
+def test_due_steps_are_looked_for_again_only_where_there_may_be_more(waiting, looks, wire, looked):
     for number in range(waiting):
         submit("toy_line", subject=f"Toy {number}", input={})
 
@@ -197,9 +195,7 @@ def test_due_steps_are_looked_for_again_only_where_there_may_be_more(
     assert len(looked) == looks
 
 
-def test_where_there_is_no_room_due_steps_are_looked_for_once(
-    wire: Wire, looked: list[Any]
-) -> None:
+def test_where_there_is_no_room_due_steps_are_looked_for_once(wire, looked):
     submit("toy_line", subject="Toy", input={})
     Flow.objects.update(window=0)
 
@@ -208,14 +204,14 @@ def test_where_there_is_no_room_due_steps_are_looked_for_once(
     assert len(looked) == 1
 
 
-def test_the_poll_looks_for_standing_processes_once_per_interval(wire: Wire) -> None:
+def test_the_poll_looks_for_standing_processes_once_per_interval(wire):
     assert leases.is_due(leases.POLL, 5)
     assert not leases.is_due(leases.POLL, 5)
     Lease.objects.update(performed_at=None)
     assert leases.is_due(leases.POLL, 5)
 
 
-def test_a_supervisor_without_the_lease_does_nothing(wire: Wire) -> None:
+def test_a_supervisor_without_the_lease_does_nothing(wire):
     process = submit("toy_line", subject="Toy 1", input={})
     begin(wire)
     wire.deliver_all(CALL)
@@ -231,7 +227,7 @@ def test_a_supervisor_without_the_lease_does_nothing(wire: Wire) -> None:
 
 
 @pytest.mark.fault("F21")
-def test_a_lease_that_is_over_goes_to_the_next(wire: Wire) -> None:
+def test_a_lease_that_is_over_goes_to_the_next(wire):
     assert leases.acquire(leases.SWEEP, "first", 15)
     assert not leases.acquire(leases.SWEEP, "second", 15)
     Lease.objects.update(expires_at="2026-01-01T00:00Z")
@@ -242,7 +238,7 @@ def test_a_lease_that_is_over_goes_to_the_next(wire: Wire) -> None:
 
 
 @pytest.mark.fault("F16")
-def test_a_sweep_after_an_outage_extends_before_it_counts(wire: Wire) -> None:
+def test_a_sweep_after_an_outage_extends_before_it_counts(wire):
     process = submit("toy_line", subject="Toy 1", input={})
     supervisor.sweep()
     begin(wire)
@@ -259,7 +255,7 @@ def test_a_sweep_after_an_outage_extends_before_it_counts(wire: Wire) -> None:
 
 
 @pytest.mark.fault("F20")
-def test_overdue_duties_are_triggered_with_one_alert(wire: Wire) -> None:
+def test_overdue_duties_are_triggered_with_one_alert(wire):
     from workers.supervisor import beat_watchdog
 
     supervisor.sweep()
@@ -277,9 +273,7 @@ def test_overdue_duties_are_triggered_with_one_alert(wire: Wire) -> None:
     ]
 
 
-def test_an_overdue_duty_is_logged_once_and_once_more_for_another_cause(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_overdue_duty_is_logged_once_and_once_more_for_another_cause(wire, monkeypatch, caplog):
     from workers.store import alerts
     from workers.supervisor import beat_watchdog
 
@@ -309,9 +303,7 @@ def test_an_overdue_duty_is_logged_once_and_once_more_for_another_cause(
     assert [one.times for one in Alert.objects.all()] == [12, 12]
 
 
-def test_a_timer_that_meets_no_database_says_so_in_a_line(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_timer_that_meets_no_database_says_so_in_a_line(monkeypatch, caplog):
     from workers.supervisor import beat_watchdog
 
     timer = beat_watchdog.OverdueTimer(None)
@@ -343,13 +335,8 @@ def test_a_timer_that_meets_no_database_says_so_in_a_line(
     ids=["nobody asked", "nobody listens", "under way", "just begun", "no broker"],
 )
 def test_an_overdue_duty_blames_only_what_is_known_to_be_at_fault(
-    waiting: int | None,
-    held_for: float | None,
-    said: str,
-    unsaid: str,
-    wire: Wire,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    waiting, held_for, said, unsaid, wire, monkeypatch
+):
     from workers.supervisor import beat_watchdog
     from workers.wire import queue_drain
 
@@ -377,9 +364,7 @@ def test_an_overdue_duty_blames_only_what_is_known_to_be_at_fault(
     ],
     ids=["busy", "of another queue", "vanished"],
 )
-def test_a_busy_worker_is_told_from_none(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch, queues: list[str], seen_before: int, said: str
-) -> None:
+def test_a_busy_worker_is_told_from_none(wire, monkeypatch, queues, seen_before, said):
     from workers.supervisor import beat_watchdog
     from workers.wire import queue_drain
 

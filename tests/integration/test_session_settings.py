@@ -38,9 +38,7 @@ def connected(url: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("name", "value", "wanted"), OTHERS)
-def test_our_own_sessions_are_right_whatever_the_database_has(
-    name: str, value: str, wanted: str
-) -> None:
+def test_our_own_sessions_are_right_whatever_the_database_has(name, value, wanted):
     with own_postgres_database() as url:
         database = url.rpartition("/")[2]
         with psycopg.connect(url.replace("postgres://", "postgresql://"), autocommit=True) as admin:
@@ -67,11 +65,11 @@ def look() -> list[CheckMessage]:
 
 class TestCheck:
     @pytest.fixture
-    def wrong(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(self, monkeypatch) -> None:
         rows = [(session.ISOLATION, "serializable", "read committed", "It locks rows.")]
         monkeypatch.setattr(session, "unfit", lambda database: rows)
 
-    def test_check_and_migrate_refuse_it(self, wrong: None) -> None:
+    def test_check_and_migrate_refuse_it(self, wrong):
         (refused,) = look()
         assert (refused.id, refused.msg, refused.hint) == (
             "workers.E024",
@@ -80,20 +78,20 @@ class TestCheck:
             " end its sessions. It locks rows.",
         )
 
-    def test_whatever_starts_refuses_it(self, wrong: None) -> None:
+    def test_whatever_starts_refuses_it(self, wrong):
         assert str(tables.problem()).startswith(
             "The database's default_transaction_isolation is serializable, and must be read"
             " committed. It locks rows. Set it for the role: "
         )
 
-    def test_no_other_command_asks(self, wrong: None) -> None:
+    def test_no_other_command_asks(self, wrong):
         assert check_start(None) == []
 
-    def test_this_database_is_right(self) -> None:
+    def test_this_database_is_right(self):
         assert session.problem(connection) is None
         assert "workers.E024" not in [one.id for one in run_checks(databases=["default"])]
 
-    def test_one_that_is_away_is_not_judged(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_one_that_is_away_is_not_judged(self, monkeypatch):
         def away(database: Any) -> None:
             raise OperationalError("away")
 

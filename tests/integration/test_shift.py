@@ -23,7 +23,6 @@ from workers.runtime import worker_pulse
 from workers.store.claims import claim_steps
 from workers.store.claims.claim_steps import Room
 from workers.store.flow import holds
-from workers.testing import Wire
 from workers.testing.scripted_agents import OneByOne
 from workers.wire import dispatch, queue_drain
 
@@ -65,7 +64,7 @@ def held_call(toy_agent: str) -> tuple[threading.Event, threading.Event]:
 # What it settles and goes on with
 
 
-def test_a_lone_order_ends_in_the_process_that_was_woken_for_it(wire: Wire) -> None:
+def test_a_lone_order_ends_in_the_process_that_was_woken_for_it(wire):
     process = submit("toy_line", subject="Toy 1", input={})
     wire.drop_all()
 
@@ -74,7 +73,7 @@ def test_a_lone_order_ends_in_the_process_that_was_woken_for_it(wire: Wire) -> N
     assert reread(process).state == "processed"
 
 
-def test_claim_and_start_are_one_write(wire: Wire) -> None:
+def test_claim_and_start_are_one_write(wire):
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
     here = room(1)
 
@@ -89,9 +88,7 @@ def test_claim_and_start_are_one_write(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("name", ["is_serial", "is_local"])
-def test_serial_and_local_steps_go_on_in_their_process(
-    name: str, wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_serial_and_local_steps_go_on_in_their_process(name, wire, monkeypatch):
     """Each next step starts in the write that settles the one before."""
     # Not in a thread, whose connection would stay open, but on the test's own connection.
     monkeypatch.setattr(call_pool, "threads", OneByOne())
@@ -105,9 +102,7 @@ def test_serial_and_local_steps_go_on_in_their_process(
     assert set(wire.states(process).values()) == {"processed"}
 
 
-def test_a_step_of_a_queue_served_elsewhere_wakes_that_queue(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_of_a_queue_served_elsewhere_wakes_that_queue(wire, monkeypatch):
     (process,) = lines(1)
     wire.drop_all()
     monkeypatch.setattr(toy.Beta, "queue", "sas.agents.slow")
@@ -118,7 +113,7 @@ def test_a_step_of_a_queue_served_elsewhere_wakes_that_queue(
     assert only(process, "two").state == "pending"
 
 
-def test_a_fault_is_settled_here_and_waits_for_its_backoff(wire: Wire) -> None:
+def test_a_fault_is_settled_here_and_waits_for_its_backoff(wire):
     def fail(call: Call) -> dict[str, Any]:
         raise Transient("busy", "not now")
 
@@ -131,9 +126,7 @@ def test_a_fault_is_settled_here_and_waits_for_its_backoff(wire: Wire) -> None:
     assert (step.state, step.failure_count) == ("pending", 1)
 
 
-def test_replies_that_cannot_be_settled_here_are_filed(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_replies_that_cannot_be_settled_here_are_filed(wire, monkeypatch):
     (process,) = lines(1)
     one = begun()
 
@@ -149,7 +142,7 @@ def test_replies_that_cannot_be_settled_here_are_filed(
 # Room
 
 
-def test_no_more_is_taken_than_there_is_room_for(wire: Wire) -> None:
+def test_no_more_is_taken_than_there_is_room_for(wire):
     lines(7)
     here = room(3)
 
@@ -160,7 +153,7 @@ def test_no_more_is_taken_than_there_is_room_for(wire: Wire) -> None:
     assert not claims.is_to_go_on
 
 
-def test_a_window_that_is_full_is_no_reason_to_wake_others(wire: Wire) -> None:
+def test_a_window_that_is_full_is_no_reason_to_wake_others(wire):
     lines(7)
     Flow.objects.filter(agent="toy.alpha").update(window=3)
     here = room(5)
@@ -171,7 +164,7 @@ def test_a_window_that_is_full_is_no_reason_to_wake_others(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("obstacle", ["hold", "window", "breaker", "paused"])
-def test_what_holds_a_claim_up_holds_taking_up(obstacle: str, wire: Wire) -> None:
+def test_what_holds_a_claim_up_holds_taking_up(obstacle, wire):
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
     flow = Flow.objects.filter(agent="toy.alpha")
     if obstacle == "hold":
@@ -190,9 +183,7 @@ def test_what_holds_a_claim_up_holds_taking_up(obstacle: str, wire: Wire) -> Non
 
 
 @override_settings(SAS_BUNDLE_LIMIT=2)
-def test_other_processes_are_woken_for_what_there_is_no_room_for(
-    wire: Wire, pulse: worker_pulse.Pulse
-) -> None:
+def test_other_processes_are_woken_for_what_there_is_no_room_for(wire, pulse):
     _, may_end = held_call("toy.alpha")
     lines(3)
     wire.drop_all()
@@ -206,9 +197,7 @@ def test_other_processes_are_woken_for_what_there_is_no_room_for(
 
 
 @pytest.mark.parametrize("is_full", [True, False])
-def test_a_wake_up_is_left_to_a_process_with_room(
-    is_full: bool, wire: Wire, pulse: worker_pulse.Pulse, offered: list[str]
-) -> None:
+def test_a_wake_up_is_left_to_a_process_with_room(is_full, wire, pulse, offered):
     one = shift.Shift("sas.agents")
     one._look_at = 0.0
     one._calls.room = lambda agent: 0 if is_full else 1  # type: ignore[method-assign]
@@ -220,9 +209,7 @@ def test_a_wake_up_is_left_to_a_process_with_room(
 
 
 @override_settings(SAS_BUNDLE_LIMIT=2)
-def test_a_full_process_asks_the_database_for_nothing(
-    wire: Wire, pulse: worker_pulse.Pulse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_process_asks_the_database_for_nothing(wire, pulse, monkeypatch):
     _, may_end = held_call("toy.alpha")
     lines(3)
     one = begun()
@@ -241,7 +228,7 @@ def test_a_full_process_asks_the_database_for_nothing(
     one.work()
 
 
-def test_quick_calls_make_room_for_more(wire: Wire, settings: Any) -> None:
+def test_quick_calls_make_room_for_more(wire, settings):
     settings.SAS_BUNDLE_LIMIT, settings.SAS_BUNDLE_DEPTH = 4, 16
     agent, calls = registry.agent("toy.alpha"), call_pool.Calls(lambda work: None)
     rooms = []
@@ -253,15 +240,15 @@ def test_quick_calls_make_room_for_more(wire: Wire, settings: Any) -> None:
     assert rooms == [4, 16, 10, 4]
 
 
-def test_an_agent_that_names_its_limit_holds_no_more(wire: Wire) -> None:
+def test_an_agent_that_names_its_limit_holds_no_more(wire):
     call_pool._paces()["toy.beta"] = 0.00001
 
     assert call_pool.Calls(lambda work: None).room(registry.agent("toy.beta")) == 5
 
 
 def test_a_process_holds_one_call_of_a_local_agent_until_its_calls_are_known_to_be_quick(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    wire, monkeypatch
+):
     monkeypatch.setattr(toy.Alpha, "is_local", True)
     agent, calls = registry.agent("toy.alpha"), call_pool.Calls(lambda work: None)
 
@@ -274,9 +261,7 @@ def test_a_process_holds_one_call_of_a_local_agent_until_its_calls_are_known_to_
 # When it takes no more
 
 
-def test_a_broker_that_gives_no_answer_is_left_alone_for_a_while(
-    wire: Wire, pulse: worker_pulse.Pulse, offered: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broker_that_gives_no_answer_is_left_alone_for_a_while(wire, pulse, offered, monkeypatch):
     looks: list[str] = []
 
     def silent(queue: str, tasks: Any) -> None:
@@ -298,9 +283,7 @@ def test_a_broker_that_gives_no_answer_is_left_alone_for_a_while(
     assert set(wire.states(process).values()) == {"processed"}
 
 
-def test_a_wake_up_is_worked_on_by_a_process_whose_call_waits(
-    wire: Wire, pulse: worker_pulse.Pulse, offered: list[str]
-) -> None:
+def test_a_wake_up_is_worked_on_by_a_process_whose_call_waits(wire, pulse, offered):
     _, may_end = held_call("toy.alpha")
     toy.script["toy.beta"] = lambda call: may_end.set() or {}  # type: ignore[func-returns-value]
     lines(1)
@@ -315,9 +298,7 @@ def test_a_wake_up_is_worked_on_by_a_process_whose_call_waits(
     assert set(wire.states(other).values()) == {"processed"}
 
 
-def test_messages_of_other_roles_are_worked_on_beside_a_call(
-    wire: Wire, pulse: worker_pulse.Pulse, offered: list[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_messages_of_other_roles_are_worked_on_beside_a_call(wire, pulse, offered, caplog):
     pulse.queues = ("sas.agents", "sas.scheduler", "sas.supervisor")
     _, may_end = held_call("toy.alpha")
     lines(1)
@@ -339,9 +320,7 @@ def test_messages_of_other_roles_are_worked_on_beside_a_call(
 
 
 @pytest.mark.parametrize("why", ["stopped", "silent", "long", "overdue"])
-def test_a_process_takes_no_more(
-    why: str, wire: Wire, pulse: worker_pulse.Pulse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_takes_no_more(why, wire, pulse, monkeypatch):
     one = shift.Shift("sas.agents")
     lines(1)
     if why == "stopped":
@@ -370,9 +349,7 @@ def test_a_process_takes_no_more(
         (("celery", "sas.agents"), shift.BESIDE_OTHERS_SECONDS),
     ],
 )
-def test_a_worker_of_the_application_s_queues_takes_for_a_moment(
-    queues: tuple[str, ...], seconds: float, pulse: worker_pulse.Pulse
-) -> None:
+def test_a_worker_of_the_application_s_queues_takes_for_a_moment(queues, seconds, pulse):
     pulse.queues = queues
 
     assert shift.Shift("sas.agents")._taking_seconds == seconds

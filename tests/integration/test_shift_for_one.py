@@ -16,7 +16,6 @@ from workers.agent import shift
 from workers.models import Flow, Process, Step
 from workers.runtime import worker_pulse
 from workers.store.claims import claim_steps
-from workers.testing import Wire
 from workers.wire import dispatch
 
 # A call that has its process to itself
@@ -33,9 +32,7 @@ def serial(process: Process) -> None:
 
 
 @pytest.fixture(params=[suspect, serial])
-def lone(
-    request: pytest.FixtureRequest, wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Process, Process]:
+def lone(request, wire, monkeypatch) -> tuple[Process, Process]:
     """Two processes; the first step of the first one has to run alone."""
     make: Callable[[Process], None] = request.param
     monkeypatch.setattr(toy.Gamma, "is_serial", True)
@@ -47,13 +44,13 @@ def lone(
 EVERYONE = {"toy.alpha", "toy.beta", "toy.gamma"}
 
 
-def test_an_idle_process_takes_it_and_nothing_beside_it(lone: tuple[Process, Process]) -> None:
+def test_an_idle_process_takes_it_and_nothing_beside_it(lone):
     claims = claim_steps.claim_due(EVERYONE, room(5, is_idle=True, is_for_one=True))
 
     assert [(one.process_id, one.is_alone) for one in claims] == [(lone[0].pk, True)]
 
 
-def test_a_busy_process_leaves_it_and_takes_the_others(lone: tuple[Process, Process]) -> None:
+def test_a_busy_process_leaves_it_and_takes_the_others(lone):
     here = room(5)
 
     claims = claim_steps.claim_due(EVERYONE, here)
@@ -62,7 +59,7 @@ def test_a_busy_process_leaves_it_and_takes_the_others(lone: tuple[Process, Proc
     assert here.lone_seconds is not None
 
 
-def test_no_younger_step_takes_its_place_in_the_window(wire: Wire) -> None:
+def test_no_younger_step_takes_its_place_in_the_window(wire):
     first, _second = lines(2)
     suspect(first)
     Flow.objects.filter(agent="toy.alpha").update(window=1)
@@ -73,9 +70,7 @@ def test_no_younger_step_takes_its_place_in_the_window(wire: Wire) -> None:
     assert claim.process_id == first.pk
 
 
-def test_a_process_that_finds_it_takes_nothing_until_it_is_idle(
-    lone: tuple[Process, Process], wire: Wire, pulse: worker_pulse.Pulse
-) -> None:
+def test_a_process_that_finds_it_takes_nothing_until_it_is_idle(lone, wire, pulse):
     order: list[str] = []
     _, may_end = held_call("toy.beta")
     Step.objects.filter(process=lone[1], name="one").update(agent="toy.beta")
@@ -96,9 +91,7 @@ def test_a_process_that_finds_it_takes_nothing_until_it_is_idle(
     assert set(wire.states(lone[0]).values()) == {"processed"}
 
 
-def test_it_gives_up_after_a_while_for_another_process_to_try(
-    lone: tuple[Process, Process], pulse: worker_pulse.Pulse
-) -> None:
+def test_it_gives_up_after_a_while_for_another_process_to_try(lone, pulse):
     _, may_end = held_call("toy.beta")
     Step.objects.filter(process=lone[1], name="one").update(agent="toy.beta")
     one = shift.Shift("sas.agents")
@@ -118,7 +111,7 @@ def test_it_gives_up_after_a_while_for_another_process_to_try(
     one.work()
 
 
-def test_one_process_of_a_worker_closes_at_a_time(pulse: worker_pulse.Pulse) -> None:
+def test_one_process_of_a_worker_closes_at_a_time(pulse):
     assert pulse.close(2)
     assert pulse.close(2)
 
@@ -129,9 +122,7 @@ def test_one_process_of_a_worker_closes_at_a_time(pulse: worker_pulse.Pulse) -> 
     assert pulse.close(2)
 
 
-def test_a_step_that_needs_more_time_than_is_left_ends_the_shift(
-    wire: Wire, pulse: worker_pulse.Pulse
-) -> None:
+def test_a_step_that_needs_more_time_than_is_left_ends_the_shift(wire, pulse):
     """The next one has all its time."""
     (process,) = lines(1)
     put(Step.objects.filter(process=process, name="one"), timeout_seconds=600)
@@ -160,7 +151,7 @@ def allow(*, tokens: float, a_second: float) -> None:
     )
 
 
-def test_a_call_s_token_is_spent_in_the_write_of_its_claim(wire: Wire) -> None:
+def test_a_call_s_token_is_spent_in_the_write_of_its_claim(wire):
     lines(3)
     allow(tokens=1.3, a_second=10)
     here = room(5)
@@ -173,9 +164,7 @@ def test_a_call_s_token_is_spent_in_the_write_of_its_claim(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("tokens", [0, 1])
-def test_who_has_no_token_left_looks_again_once_some_are_there(
-    tokens: int, wire: Wire, pulse: worker_pulse.Pulse
-) -> None:
+def test_who_has_no_token_left_looks_again_once_some_are_there(tokens, wire, pulse):
     (process,) = lines(1)
     _, may_end = held_call("toy.alpha")
     allow(tokens=tokens, a_second=100)
@@ -190,9 +179,7 @@ def test_who_has_no_token_left_looks_again_once_some_are_there(
     one.work()
 
 
-def test_a_process_with_no_room_does_not_wait_for_a_token_that_is_there(
-    wire: Wire, pulse: worker_pulse.Pulse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_with_no_room_does_not_wait_for_a_token_that_is_there(wire, pulse, monkeypatch):
     """It would wait for no time at all, over and over, for as long as its calls take."""
     lines(1)
     _, may_end = held_call("toy.alpha")
@@ -208,9 +195,7 @@ def test_a_process_with_no_room_does_not_wait_for_a_token_that_is_there(
     one.work()
 
 
-def test_a_shift_that_ends_leaves_a_wake_up_for_the_next_token(
-    wire: Wire, pulse: worker_pulse.Pulse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shift_that_ends_leaves_a_wake_up_for_the_next_token(wire, pulse, monkeypatch):
     lines(1)
     allow(tokens=0, a_second=2)
     after = Mock()

@@ -18,7 +18,6 @@ from workers import scheduler
 from workers.agent import call_pool, shift
 from workers.models import Process, Step
 from workers.protocol.messages import Reply
-from workers.runtime import worker_pulse
 from workers.store.claims import claim_steps, request_data
 from workers.store.locked import load
 from workers.testing import Wire
@@ -26,7 +25,7 @@ from workers.wire import dispatch, queue_drain
 
 
 @pytest.fixture
-def later(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def later(monkeypatch) -> list[float]:
     """In how many seconds processes were to be woken."""
     found: list[float] = []
     monkeypatch.setattr(dispatch, "wake_agents_after", lambda _, seconds: found.append(seconds))
@@ -46,9 +45,7 @@ def busy(wire: Wire, *others: str) -> tuple[shift.Shift, list[Process], Any]:
     return one, rest, may_end
 
 
-def test_due_steps_are_taken_while_the_broker_gives_no_answer(
-    wire: Wire, pulse: worker_pulse.Pulse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_due_steps_are_taken_while_the_broker_gives_no_answer(wire, pulse, monkeypatch):
     one, (due,), may_end = busy(wire, "toy.alpha")
     monkeypatch.setattr(queue_drain, "take_one", Mock(return_value=None))
     one._look_at = 0.0
@@ -61,9 +58,7 @@ def test_due_steps_are_taken_while_the_broker_gives_no_answer(
     one.work()
 
 
-def test_calls_under_way_outlive_requests_that_cannot_be_built(
-    wire: Wire, pulse: worker_pulse.Pulse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_calls_under_way_outlive_requests_that_cannot_be_built(wire, pulse, monkeypatch):
     one, (due,), may_end = busy(wire, "toy.alpha")
     one.look_for_due()
     with monkeypatch.context() as patched:
@@ -82,8 +77,8 @@ def test_calls_under_way_outlive_requests_that_cannot_be_built(
 
 @pytest.mark.parametrize("began_ago", [0, 640])
 def test_a_step_that_needs_more_than_this_process_has_is_told_to_others(
-    wire: Wire, pulse: worker_pulse.Pulse, monkeypatch: pytest.MonkeyPatch, began_ago: int
-) -> None:
+    wire, pulse, monkeypatch, began_ago
+):
     """It must run alone, or takes longer than this shift has left."""
     monkeypatch.setattr(toy.Gamma, "is_serial", not began_ago)
     one, (due,), may_end = busy(wire, "toy.gamma")
@@ -100,9 +95,7 @@ def test_a_step_that_needs_more_than_this_process_has_is_told_to_others(
 
 
 @override_settings(SAS_BUNDLE_LIMIT=1)
-def test_others_are_woken_later_where_they_have_just_been_woken(
-    wire: Wire, pulse: worker_pulse.Pulse, later: list[float]
-) -> None:
+def test_others_are_woken_later_where_they_have_just_been_woken(wire, pulse, later):
     call_pool._paces().clear()
     _, may_end = held_call("toy.alpha")
     lines(2)
@@ -117,7 +110,7 @@ def test_others_are_woken_later_where_they_have_just_been_woken(
     one.work()
 
 
-def test_two_calls_that_run_alone_are_both_made(wire: Wire, pulse: worker_pulse.Pulse) -> None:
+def test_two_calls_that_run_alone_are_both_made(wire, pulse):
     """Replies that are settled apart may start one each."""
     lines(2)
     claims = claim(timezone.now())
@@ -131,9 +124,7 @@ def test_two_calls_that_run_alone_are_both_made(wire: Wire, pulse: worker_pulse.
     assert len(toy.calls["toy.alpha"]) == 2
 
 
-def test_filed_reply_whose_process_is_held_is_looked_at_again(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_filed_reply_whose_process_is_held_is_looked_at_again(wire, monkeypatch):
     asked: list[float] = []
     monkeypatch.setattr(dispatch, "wake_scheduler_after", asked.append)
     lines(1)
@@ -145,9 +136,7 @@ def test_filed_reply_whose_process_is_held_is_looked_at_again(
     assert len(asked) == 1
 
 
-def test_a_step_whose_process_another_session_holds_is_looked_at_again(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_whose_process_another_session_holds_is_looked_at_again(wire, monkeypatch):
     lines(1)
     real = claim_steps._due
     # What a lock that is skipped leaves.
@@ -160,7 +149,7 @@ def test_a_step_whose_process_another_session_holds_is_looked_at_again(
 
 
 @override_settings(SAS_SETTLE_BATCH=2)
-def test_more_decisions_than_one_batch_need_no_poll(wire: Wire) -> None:
+def test_more_decisions_than_one_batch_need_no_poll(wire):
     lines(6)
     Process.objects.update(needs_decision=True)
 
@@ -172,9 +161,7 @@ def test_more_decisions_than_one_batch_need_no_poll(wire: Wire) -> None:
     assert wire.of(dispatch.ADVANCE)
 
 
-def test_a_shift_whose_claims_fail_leaves_its_work_for_after_the_rest(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch, later: list[float]
-) -> None:
+def test_a_shift_whose_claims_fail_leaves_its_work_for_after_the_rest(wire, monkeypatch, later):
     lines(1)
     wire.drop_all()
     with monkeypatch.context() as patched:
@@ -185,9 +172,7 @@ def test_a_shift_whose_claims_fail_leaves_its_work_for_after_the_rest(
     assert 0.5 < later[0] <= shift.PAUSE_SECONDS
 
 
-def test_a_shift_that_ends_leaves_its_work_to_every_queue_it_serves(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shift_that_ends_leaves_its_work_to_every_queue_it_serves(wire, monkeypatch):
     woken: list[str] = []
     monkeypatch.setattr(dispatch, "wake_agents_later", woken.append)
     monkeypatch.setattr(shift.Shift, "_queues", lambda _: ["sas.agents", "sas.other"])
@@ -199,9 +184,7 @@ def test_a_shift_that_ends_leaves_its_work_to_every_queue_it_serves(
     assert woken == ["sas.agents", "sas.other"]
 
 
-def test_a_flagged_process_that_is_held_is_looked_at_again(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_flagged_process_that_is_held_is_looked_at_again(wire, monkeypatch):
     asked: list[float] = []
     monkeypatch.setattr(dispatch, "wake_scheduler_after", asked.append)
     lines(1)
@@ -213,9 +196,7 @@ def test_a_flagged_process_that_is_held_is_looked_at_again(
     assert len(asked) == 1
 
 
-def test_a_process_closes_for_no_longer_than_the_longest_call(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_closes_for_no_longer_than_the_longest_call(wire, monkeypatch):
     def leave(_agents: set[str], room: claim_steps.Room) -> list[claim_steps.Claim]:
         room.lone_seconds = 5000.0
         return []
@@ -229,9 +210,7 @@ def test_a_process_closes_for_no_longer_than_the_longest_call(
     closes.assert_called_once_with(shift.MOST_CLOSING_SECONDS)
 
 
-def test_a_look_at_a_silent_broker_is_the_rarer_the_longer_it_takes(
-    wire: Wire, pulse: worker_pulse.Pulse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_look_at_a_silent_broker_is_the_rarer_the_longer_it_takes(wire, pulse, monkeypatch):
     one, clock = shift.Shift("sas.agents"), [monotonic() + 60]
 
     def say_nothing(*_: Any) -> None:
@@ -245,7 +224,7 @@ def test_a_look_at_a_silent_broker_is_the_rarer_the_longer_it_takes(
     assert one._look_at == clock[0] + 8.0
 
 
-def test_a_broker_that_refuses_is_asked_once_more_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_that_refuses_is_asked_once_more_at_once(monkeypatch):
     slept: list[float] = []
     monkeypatch.setattr("kombu.utils.functional.sleep", slept.append)
     monkeypatch.setattr(

@@ -21,15 +21,13 @@ from workers.definitions import registry
 from workers.definitions.agent import Deadline
 from workers.models import Step
 from workers.protocol.messages import Reply
-from workers.runtime import worker_pulse
 from workers.store.claims import claim_steps
 from workers.store.settle import filed_replies
-from workers.testing import Wire
 from workers.wire import dispatch, queue_drain
 
 
 @pytest.fixture
-def acts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def acts(monkeypatch) -> list[str]:
     """What a process does, in order, while its queue always holds one more wake-up."""
     acts: list[str] = []
 
@@ -54,9 +52,7 @@ def acts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return acts
 
 
-def test_ended_calls_are_handed_over_before_a_wake_up_is_answered(
-    wire: Wire, pulse: worker_pulse.Pulse, acts: list[str]
-) -> None:
+def test_ended_calls_are_handed_over_before_a_wake_up_is_answered(wire, pulse, acts):
     (process,) = lines(1)
 
     shift.take("sas.agents")
@@ -65,9 +61,7 @@ def test_ended_calls_are_handed_over_before_a_wake_up_is_answered(
     assert set(wire.states(process).values()) == {"processed"}
 
 
-def test_one_taking_answers_all_wake_ups_of_a_look(
-    wire: Wire, pulse: worker_pulse.Pulse, acts: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_taking_answers_all_wake_ups_of_a_look(wire, pulse, acts, monkeypatch):
     monkeypatch.setattr(shift, "MOST_WAKE_UPS", 7)
     lines(1)
 
@@ -78,9 +72,7 @@ def test_one_taking_answers_all_wake_ups_of_a_look(
     assert acts[1 : 1 + len(round_of_acts)] == round_of_acts
 
 
-def test_a_failed_taking_rests_and_is_tried_again(
-    wire: Wire, pulse: worker_pulse.Pulse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_taking_rests_and_is_tried_again(wire, pulse, monkeypatch):
     (process,) = lines(1)
     with monkeypatch.context() as patched:
         patched.setattr(claim_steps, "claim_due", Mock(side_effect=OperationalError("timeout")))
@@ -101,12 +93,8 @@ def test_a_failed_taking_rests_and_is_tried_again(
     [(100, 30, True), (620, 30, True), (640, 30, False), (640, 10, True)],
 )
 def test_a_process_takes_what_ends_within_its_limit_beside_a_long_call(
-    seconds: int,
-    timeout_seconds: int,
-    is_taken: bool,
-    wire: Wire,
-    pulse: worker_pulse.Pulse,
-) -> None:
+    seconds, timeout_seconds, is_taken, wire, pulse
+):
     _, may_end = held_call("toy.beta")
     long, quick = lines(2)
     put(Step.objects.filter(process=long, name="one"), agent="toy.beta", timeout_seconds=600)
@@ -127,9 +115,7 @@ def test_a_process_takes_what_ends_within_its_limit_beside_a_long_call(
 # What the database does not take
 
 
-def test_answers_are_kept_while_the_database_is_away_and_hold_up_no_other(
-    wire: Wire, pulse: worker_pulse.Pulse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_are_kept_while_the_database_is_away_and_hold_up_no_other(wire, pulse, monkeypatch):
     monkeypatch.setattr(replies, "AGAIN_SECONDS", 0.0)
     # The test's own connection stays.
     monkeypatch.setattr(replies, "connection", Mock())
@@ -164,9 +150,7 @@ def test_answers_are_kept_while_the_database_is_away_and_hold_up_no_other(
         assert set(wire.states(process).values()) == {"processed"}
 
 
-def test_an_answer_whose_claim_no_longer_holds_is_given_up(
-    wire: Wire, pulse: worker_pulse.Pulse
-) -> None:
+def test_an_answer_whose_claim_no_longer_holds_is_given_up(wire, pulse):
     (process,) = lines(1)
     one = begun()
     Step.objects.filter(process=process, name="one").update(claim_id=uuid4())
@@ -177,8 +161,8 @@ def test_an_answer_whose_claim_no_longer_holds_is_given_up(
 
 
 def test_answers_kept_at_the_soft_limit_are_handed_over_until_the_hard_one(
-    wire: Wire, pulse: worker_pulse.Pulse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    wire, pulse, monkeypatch
+):
     _, may_end = held_call("toy.alpha")
     (process,) = lines(1)
     one = begun()
@@ -194,7 +178,7 @@ def test_answers_kept_at_the_soft_limit_are_handed_over_until_the_hard_one(
     may_end.set()
 
 
-def test_a_call_that_raises_loses_no_other_answer() -> None:
+def test_a_call_that_raises_loses_no_other_answer():
     both = threading.Barrier(2)
 
     def call(work: Any) -> Reply | None:

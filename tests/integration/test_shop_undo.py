@@ -68,22 +68,13 @@ def expect_undone(order: Order, sandbox: Sandbox, undone: set[str]) -> Ledgers:
             {"charge", "refund", "issue", "void"},
             ["process_compensating"],
         ),
-        (
-            {"billing": REFUSE},
-            {"charge", "refund", "book", "cancel"},
-            ["process_compensating"],
-        ),
+        ({"billing": REFUSE}, {"charge", "refund", "book", "cancel"}, ["process_compensating"]),
     ],
     ids=["a declined card", "no carrier", "no invoice"],
 )
 def test_what_was_done_before_the_failure_is_undone_once_each(
-    wire: Wire,
-    sandbox: Sandbox,
-    order: Order,
-    faults: dict[str, dict[str, Any]],
-    undone: set[str],
-    alerts: list[str],
-) -> None:
+    wire, sandbox, order, faults, undone, alerts
+):
     for service, switches in faults.items():
         switch(sandbox, service, switches)
 
@@ -98,8 +89,8 @@ def test_what_was_done_before_the_failure_is_undone_once_each(
 
 @pytest.mark.parametrize("service", ["billing", "shipping", "payment"])
 def test_an_expired_key_of_a_service_undoes_nothing_and_buys_nothing_elsewhere(
-    wire: Wire, sandbox: Sandbox, order: Order, service: str
-) -> None:
+    wire, sandbox, order, service
+):
     switch(sandbox, service, {"fail_every": 1, "error_status": 401})
     run(wire)
     order.process.refresh_from_db()
@@ -117,9 +108,7 @@ def test_an_expired_key_of_a_service_undoes_nothing_and_buys_nothing_elsewhere(
     assert violations() == []
 
 
-def test_an_expired_key_that_outlasts_our_own_keys_is_for_an_operator(
-    wire: Wire, sandbox: Sandbox, order: Order
-) -> None:
+def test_an_expired_key_that_outlasts_our_own_keys_is_for_an_operator(wire, sandbox, order):
     switch(sandbox, "billing", {"fail_every": 1, "error_status": 401})
     run(wire, rounds=2)
     pass_time(2 * 86_400)
@@ -134,12 +123,8 @@ def test_an_expired_key_that_outlasts_our_own_keys_is_for_an_operator(
 
 @pytest.mark.parametrize("times", [1, 9], ids=["once", "always"])
 def test_an_empty_success_of_a_charge_is_asked_again_and_then_an_operator_s(
-    wire: Wire,
-    sandbox: Sandbox,
-    order: Order,
-    monkeypatch: pytest.MonkeyPatch,
-    times: int,
-) -> None:
+    wire, sandbox, order, monkeypatch, times
+):
     real, keys = payment.post, []
 
     def post(url: str, **options: Any) -> Answer:
@@ -165,9 +150,7 @@ def test_an_empty_success_of_a_charge_is_asked_again_and_then_an_operator_s(
 
 
 @pytest.mark.fault("F2")
-def test_an_effect_whose_answer_never_came_is_undone_as_well(
-    wire: Wire, sandbox: Sandbox, order: Order
-) -> None:
+def test_an_effect_whose_answer_never_came_is_undone_as_well(wire, sandbox, order):
     # The invoice is issued every time, and every time the answer is lost.
     switch(sandbox, "billing", {"drop_after_effect_rate": 1.0})
     for _ in range(3):
@@ -181,7 +164,7 @@ def test_an_effect_whose_answer_never_came_is_undone_as_well(
     assert len(ledgers.effects["billing"]) == 2
 
 
-def test_nothing_in_stock_is_a_business_answer(wire: Wire, sandbox: Sandbox, order: Order) -> None:
+def test_nothing_in_stock_is_a_business_answer(wire, sandbox, order):
     Product.objects.update(stock=1)
 
     run(wire)
@@ -193,9 +176,7 @@ def test_nothing_in_stock_is_a_business_answer(wire: Wire, sandbox: Sandbox, ord
     assert Ledgers.read(sandbox.url).effects["payment"] == []
 
 
-def test_the_courier_takes_what_the_carrier_refuses(
-    wire: Wire, sandbox: Sandbox, order: Order
-) -> None:
+def test_the_courier_takes_what_the_carrier_refuses(wire, sandbox, order):
     switch(sandbox, "shipping", REFUSE)
 
     run(wire)
@@ -207,9 +188,7 @@ def test_the_courier_takes_what_the_carrier_refuses(
     assert shop_violations(ledgers) == []
 
 
-def test_a_courier_s_parcel_is_taken_back_from_the_courier(
-    wire: Wire, sandbox: Sandbox, order: Order
-) -> None:
+def test_a_courier_s_parcel_is_taken_back_from_the_courier(wire, sandbox, order):
     switch(sandbox, "shipping", REFUSE)
     switch(sandbox, "billing", {"down": True})
     run(wire, rounds=2)
@@ -221,9 +200,7 @@ def test_a_courier_s_parcel_is_taken_back_from_the_courier(
     expect_undone(order, sandbox, {"charge", "refund", "book", "cancel"})
 
 
-def test_a_payment_in_error_waits_for_an_operator_who_may_undo_it(
-    wire: Wire, sandbox: Sandbox, order: Order
-) -> None:
+def test_a_payment_in_error_waits_for_an_operator_who_may_undo_it(wire, sandbox, order):
     switch(sandbox, "payment", REFUSE)
     run(wire)
     order.process.refresh_from_db()

@@ -24,7 +24,6 @@ from workers.store.claims.release import release_unfinished
 from workers.store.expire import expire_claims
 from workers.store.locked import load
 from workers.store.settle import filed_replies
-from workers.testing import Wire
 from workers.testing.agent_processes import CALL
 
 Toy = Callable[..., Process]
@@ -33,7 +32,7 @@ SOON = NOW + timedelta(seconds=1)
 
 
 @pytest.fixture(autouse=True)
-def no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_run(monkeypatch) -> None:
     # Empty rather than gone: it is put back afterwards, whatever the test leaves there.
     monkeypatch.setenv("CELERY_WORKER_RUN", "")
 
@@ -48,9 +47,7 @@ def give_back(**options: Any) -> int:
 
 
 @pytest.mark.fault("F34")
-def test_a_call_that_was_cut_off_is_pending_at_once_in_doubt_and_without_a_failure(
-    toy: Toy,
-) -> None:
+def test_a_call_that_was_cut_off_is_pending_at_once_in_doubt_and_without_a_failure(toy):
     process = toy()
     take()
 
@@ -70,7 +67,7 @@ def test_a_call_that_was_cut_off_is_pending_at_once_in_doubt_and_without_a_failu
 @pytest.mark.parametrize(
     "holder", ["agent@host:7", "agent@host:7/0a1b2c3e", "agent@0a1b2c3d:7", "agent@x:7/00a1b2c3d"]
 )
-def test_another_worker_s_claims_are_left_to_it(toy: Toy, holder: str) -> None:
+def test_another_worker_s_claims_are_left_to_it(toy, holder):
     process = toy()
     take(holder)
 
@@ -79,7 +76,7 @@ def test_another_worker_s_claims_are_left_to_it(toy: Toy, holder: str) -> None:
     assert only(process, "one").state == "processing"
 
 
-def test_a_reply_on_its_row_is_left_to_be_settled(toy: Toy) -> None:
+def test_a_reply_on_its_row_is_left_to_be_settled(toy):
     process = toy()
     (found,) = take()
     assert filed_replies.file(Reply(found.step_id, found.claim_id, 1, result={}), "agent", SOON)
@@ -89,7 +86,7 @@ def test_a_reply_on_its_row_is_left_to_be_settled(toy: Toy) -> None:
     assert only(process, "one").reply is not None
 
 
-def test_a_step_that_waits_for_a_callback_is_left_waiting(toy: Toy) -> None:
+def test_a_step_that_waits_for_a_callback_is_left_waiting(toy):
     process = toy()
     take()
     Step.objects.filter(process=process, name="one").update(deferral={"question": "well?"})
@@ -97,7 +94,7 @@ def test_a_step_that_waits_for_a_callback_is_left_waiting(toy: Toy) -> None:
     assert give_back() == 0
 
 
-def test_a_claim_past_its_deadline_had_its_time_and_is_counted(toy: Toy) -> None:
+def test_a_claim_past_its_deadline_had_its_time_and_is_counted(toy):
     process = toy()
     take()
 
@@ -107,7 +104,7 @@ def test_a_claim_past_its_deadline_had_its_time_and_is_counted(toy: Toy) -> None
     assert only(process, "one").failure_count == 1
 
 
-def test_an_unsafe_call_is_left_to_its_deadline(toy: Toy) -> None:
+def test_an_unsafe_call_is_left_to_its_deadline(toy):
     process = toy()
     take()
     put(Step.objects.filter(process=process, name="one"), effect="unsafe")
@@ -117,7 +114,7 @@ def test_an_unsafe_call_is_left_to_its_deadline(toy: Toy) -> None:
     assert only(process, "one").state == "processing"
 
 
-def test_a_local_call_was_rolled_back_and_so_had_no_effect(toy: Toy) -> None:
+def test_a_local_call_was_rolled_back_and_so_had_no_effect(toy):
     process = toy()
     take()
     # Whatever it is declared as: its transaction is gone.
@@ -129,7 +126,7 @@ def test_a_local_call_was_rolled_back_and_so_had_no_effect(toy: Toy) -> None:
     assert (row.state, row.may_have_effect, row.is_in_doubt) == ("pending", False, False)
 
 
-def test_a_local_call_keeps_the_doubt_that_an_earlier_one_left(toy: Toy) -> None:
+def test_a_local_call_keeps_the_doubt_that_an_earlier_one_left(toy):
     process = toy()
     take()
     Step.objects.filter(process=process, name="one").update(is_in_doubt=True)
@@ -140,7 +137,7 @@ def test_a_local_call_keeps_the_doubt_that_an_earlier_one_left(toy: Toy) -> None
     assert (row.may_have_effect, row.is_in_doubt) == (True, True)
 
 
-def test_on_the_way_back_a_forward_call_is_given_up_and_undone(wire: Wire) -> None:
+def test_on_the_way_back_a_forward_call_is_given_up_and_undone(wire):
     process = submit("toy_undoable", subject="Toy 1", input={}, now=NOW)
     take()
     operations.undo(process.pk, outcome="cancelled", actor="operator:x", reason="r", now=NOW)
@@ -156,7 +153,7 @@ def test_on_the_way_back_a_forward_call_is_given_up_and_undone(wire: Wire) -> No
     assert reread(process).state == "cancelled"
 
 
-def test_an_undo_that_was_cut_off_is_tried_again(wire: Wire) -> None:
+def test_an_undo_that_was_cut_off_is_tried_again(wire):
     process = submit("toy_undoable", subject="Toy 1", input={})
     begin(wire)
     wire.deliver_all(CALL)
@@ -193,9 +190,7 @@ GONE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("change", GONE.values(), ids=GONE)
-def test_a_claim_that_goes_between_look_and_lock_is_left_alone(
-    toy: Toy, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
-) -> None:
+def test_a_claim_that_goes_between_look_and_lock_is_left_alone(toy, monkeypatch, change):
     process = toy()
     take()
     real = load.lock
@@ -212,9 +207,7 @@ def test_a_claim_that_goes_between_look_and_lock_is_left_alone(
 
 
 @pytest.mark.parametrize("change", GONE.values(), ids=GONE)
-def test_claims_to_be_left_alone_do_not_fill_the_batch(
-    toy: Toy, settings: Any, change: dict[str, Any]
-) -> None:
+def test_claims_to_be_left_alone_do_not_fill_the_batch(toy, settings, change):
     settings.SAS_SWEEP_BATCH = 1
     left, returned = toy(), toy()
     take()
@@ -225,9 +218,7 @@ def test_claims_to_be_left_alone_do_not_fill_the_batch(
     assert only(returned, "one").state == "pending"
 
 
-def test_every_claim_is_handed_back_in_batches_and_the_scheduler_nudged(
-    wire: Wire, settings: Any
-) -> None:
+def test_every_claim_is_handed_back_in_batches_and_the_scheduler_nudged(wire, settings):
     settings.SAS_SWEEP_BATCH = 2
     for number in range(5):
         submit("toy_line", subject=f"Toy {number}", input={})
@@ -252,7 +243,7 @@ class _Parent:
 
 
 @pytest.fixture
-def ending(monkeypatch: pytest.MonkeyPatch) -> tuple[graceful_shutdown.OrderlyEnd, list[str]]:
+def ending(monkeypatch) -> tuple[graceful_shutdown.OrderlyEnd, list[str]]:
     handed: list[str] = []
     monkeypatch.setattr(graceful_shutdown, "release", handed.append)
     monkeypatch.setattr(graceful_shutdown, "_kill_children", lambda: None)
@@ -262,11 +253,8 @@ def ending(monkeypatch: pytest.MonkeyPatch) -> tuple[graceful_shutdown.OrderlyEn
 
 @pytest.mark.parametrize(("should_terminate", "count"), [(None, 0), (False, 0), (True, 1), (1, 1)])
 def test_only_after_a_cold_shutdown_are_calls_unfinished(
-    ending: tuple[graceful_shutdown.OrderlyEnd, list[str]],
-    monkeypatch: pytest.MonkeyPatch,
-    should_terminate: Any,
-    count: int,
-) -> None:
+    ending, monkeypatch, should_terminate, count
+):
     step, handed = ending
     monkeypatch.setattr(state, "should_terminate", should_terminate)
 
@@ -275,9 +263,7 @@ def test_only_after_a_cold_shutdown_are_calls_unfinished(
     assert len(handed) == count
 
 
-def test_a_forked_child_hands_nothing_back(
-    ending: tuple[graceful_shutdown.OrderlyEnd, list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_forked_child_hands_nothing_back(ending, monkeypatch):
     step, handed = ending
     monkeypatch.setattr(state, "should_terminate", True)
     monkeypatch.setattr(graceful_shutdown.os, "getpid", lambda: 1)
@@ -287,9 +273,7 @@ def test_a_forked_child_hands_nothing_back(
     assert handed == []
 
 
-def test_a_run_has_a_name_of_its_own_that_the_pool_s_children_inherit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_run_has_a_name_of_its_own_that_the_pool_s_children_inherit(monkeypatch):
     assert "/" not in worker_identity.me("agent")
 
     first, second = worker_identity.begin_run(), worker_identity.begin_run()
@@ -308,7 +292,7 @@ class _Instance:
         self.hostname = hostname
 
 
-def test_workers_of_one_host_that_were_given_no_name_have_names_of_their_own() -> None:
+def test_workers_of_one_host_that_were_given_no_name_have_names_of_their_own():
     names = []
     for _ in range(2):
         worker = _Instance(default_nodename(""))
@@ -322,7 +306,7 @@ def test_workers_of_one_host_that_were_given_no_name_have_names_of_their_own() -
     assert {name.partition("@")[2] for name in names} == {default_nodename("").partition("@")[2]}
 
 
-def test_a_worker_keeps_the_name_that_it_was_given() -> None:
+def test_a_worker_keeps_the_name_that_it_was_given():
     worker = _Instance("agents@shop-1")
 
     name_run(worker)

@@ -37,14 +37,14 @@ EVERY = ["amqp", "redis", "filesystem", "memory"]
 
 # The filesystem's messages of one millisecond come in any order.
 @pytest.fixture(params=["amqp", "redis", "memory"])
-def url(request: pytest.FixtureRequest) -> str:
+def url(request) -> str:
     if request.param in ("memory", "filesystem"):
         return f"{request.param}://"
     return str(request.getfixturevalue({"amqp": "vhost", "redis": "redis"}[request.param]))
 
 
 @pytest.fixture
-def broker(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
+def broker(url, tmp_path, monkeypatch) -> Iterator[Connection]:
     # What is published is there once the broker has said so.
     _, options = brokers.configure("" if url == "memory://" else url, tmp_path)
     # kombu remembers for its process what it has bound, in whichever folder that was.
@@ -83,9 +83,7 @@ def left(broker: Connection) -> list[int]:
 
 
 @pytest.mark.parametrize(("most", "rest"), [(2, [3, 4, 5]), (4, [5]), (9, [])])
-def test_as_many_as_wait_are_taken_and_no_more(
-    most: int, rest: list[int], broker: Connection
-) -> None:
+def test_as_many_as_wait_are_taken_and_no_more(most, rest, broker):
     publish(broker, 1, 2, 3, 4, 5)
 
     assert queue_drain.take_all(QUEUE, TASK, most) is True
@@ -94,14 +92,12 @@ def test_as_many_as_wait_are_taken_and_no_more(
 
 
 @pytest.mark.parametrize("url", EVERY, indirect=True)
-def test_an_empty_queue_has_none(broker: Connection) -> None:
+def test_an_empty_queue_has_none(broker):
     assert queue_drain.take_all(QUEUE, TASK) is False
     assert queue_drain.take_one(QUEUE, {TASK}) == ""
 
 
-def test_a_broker_that_hangs_holds_up_a_look_no_longer_than_a_reply(
-    vhost: str, monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> None:
+def test_a_broker_that_hangs_holds_up_a_look_no_longer_than_a_reply(vhost, monkeypatch, settings):
     settings.SAS_REPLY_SECONDS = 0.5
     parts = urlsplit(vhost)
     with Proxy(parts.port or 5672) as proxy:
@@ -130,9 +126,7 @@ def test_a_broker_that_hangs_holds_up_a_look_no_longer_than_a_reply(
 
 @pytest.mark.parametrize("url", ["amqp"], indirect=True)
 @pytest.mark.parametrize("error", [ConnectionResetError, KeyboardInterrupt])
-def test_what_is_broken_off_leaves_them_for_later(
-    error: type[BaseException], broker: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_broken_off_leaves_them_for_later(error, broker, monkeypatch):
     publish(broker, 1, 2, 3)
     channel = queue_drain._channel.get()
     get, broken = channel.basic_get, Mock(side_effect=error)
@@ -162,9 +156,7 @@ def in_an_hour() -> str:
     [{"task": OTHER}, {"task": None}, {"eta": in_an_hour()}],
     ids=["of another task", "of none", "of later"],
 )
-def test_a_message_that_is_not_this_task_s_to_take_is_left_to_celery(
-    headers: dict[str, Any], broker: Connection
-) -> None:
+def test_a_message_that_is_not_this_task_s_to_take_is_left_to_celery(headers, broker):
     publish(broker, 1, **headers)
     publish(broker, 2)
 
@@ -176,7 +168,7 @@ def test_a_message_that_is_not_this_task_s_to_take_is_left_to_celery(
 
 
 @pytest.mark.parametrize("url", ["amqp"], indirect=True)
-def test_one_of_others_does_not_block_those_behind_it(broker: Connection) -> None:
+def test_one_of_others_does_not_block_those_behind_it(broker):
     publish(broker, 1, 2, task=OTHER)
     publish(broker, 3)
 
@@ -186,9 +178,7 @@ def test_one_of_others_does_not_block_those_behind_it(broker: Connection) -> Non
 
 
 @pytest.mark.parametrize("url", ["amqp", "redis", "filesystem"], indirect=True)
-def test_a_wake_up_of_the_relay_leaves_a_waiting_prune_where_it_is(
-    broker: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wake_up_of_the_relay_leaves_a_waiting_prune_where_it_is(broker, monkeypatch):
     monkeypatch.setattr(dispatch, "REPORTS_QUEUE", QUEUE)
     wanted = Mock()
     monkeypatch.setattr(threads, "wake_up", wanted)
@@ -203,7 +193,7 @@ def test_a_wake_up_of_the_relay_leaves_a_waiting_prune_where_it_is(
 
 
 @pytest.mark.parametrize("url", EVERY, indirect=True)
-def test_what_waits_in_a_queue_is_counted_and_left_there(broker: Connection) -> None:
+def test_what_waits_in_a_queue_is_counted_and_left_there(broker):
     assert queue_drain.count(QUEUE) == 0
     publish(broker, 1, 2, 3)
 
@@ -213,7 +203,7 @@ def test_what_waits_in_a_queue_is_counted_and_left_there(broker: Connection) -> 
     assert queue_drain.count("sas.nobody-s") == 0
 
 
-def test_where_no_broker_answers_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_no_broker_answers_nothing_is_counted(monkeypatch):
     monkeypatch.setattr(app, "connection_for_read", lambda: Connection("amqp://127.0.0.1:1//"))
 
     assert queue_drain.count(QUEUE) is None

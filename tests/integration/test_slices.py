@@ -7,7 +7,7 @@ from workers.models import Process, Step
 from workers.store.db import slices
 
 
-def test_slices_are_bounded_by_rows_though_a_sequence_jumped() -> None:
+def test_slices_are_bounded_by_rows_though_a_sequence_jumped():
     for pk in (1, 2, 999_999_999_999):
         process = submit("toy_line", subject="Toy", input={})
         Step.objects.filter(process=process).delete()
@@ -19,7 +19,7 @@ def test_slices_are_bounded_by_rows_though_a_sequence_jumped() -> None:
     ]
 
 
-def test_slices_leave_no_key_out() -> None:
+def test_slices_leave_no_key_out():
     for number in range(7):
         submit("toy_line", subject=f"Toy {number}", input={})
     ids = list(Process.objects.order_by("pk").values_list("pk", flat=True))

@@ -1,6 +1,5 @@
 """Operators' verbs through the store: what moves, what is journalled, what is refused."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -17,7 +16,7 @@ from workers.definitions.agent import Call, Deferred
 from workers.exceptions import StateError, Transient
 from workers.models import Alert, Journal, Process, Step
 from workers.ops import invariants
-from workers.testing import Wire, pass_time
+from workers.testing import pass_time
 from workers.testing.agent_processes import CALL, REPLY
 
 
@@ -25,7 +24,7 @@ def last(process: Process) -> Journal:
     return Journal.objects.filter(process=process).latest("id")
 
 
-def test_a_paused_process_is_not_claimed_and_goes_on_when_resumed(wire: Wire) -> None:
+def test_a_paused_process_is_not_claimed_and_goes_on_when_resumed(wire):
     process = submit("toy_line", subject="Toy 1", input={})
     operations.pause(process.pk, actor="ann", reason="stocktaking")
     wire.run_until_idle()
@@ -40,7 +39,7 @@ def test_a_paused_process_is_not_claimed_and_goes_on_when_resumed(wire: Wire) ->
     assert invariants.violations() == []
 
 
-def test_what_is_in_flight_when_paused_ends_and_nothing_follows(wire: Wire) -> None:
+def test_what_is_in_flight_when_paused_ends_and_nothing_follows(wire):
     process = submit("toy_line", subject="Toy 1", input={})
     begin(wire)
     operations.pause(process.pk, actor="ann", reason="")
@@ -50,7 +49,7 @@ def test_what_is_in_flight_when_paused_ends_and_nothing_follows(wire: Wire) -> N
 
 
 @pytest.mark.parametrize("verb", [operations.pause, operations.resume])
-def test_pausing_twice_and_resuming_what_runs_are_refused(verb: Any, wire: Wire) -> None:
+def test_pausing_twice_and_resuming_what_runs_are_refused(verb, wire):
     process = submit("toy_line", subject="Toy 1", input={})
     if verb is operations.pause:
         operations.pause(process.pk, actor="ann", reason="")
@@ -62,7 +61,7 @@ def test_pausing_twice_and_resuming_what_runs_are_refused(verb: Any, wire: Wire)
     assert rows() == before
 
 
-def test_a_parked_step_is_tried_again_at_once(wire: Wire) -> None:
+def test_a_parked_step_is_tried_again_at_once(wire):
     def fail(call: Call) -> dict[str, Any]:
         raise Transient("busy", "busy", retry_after=3000)
 
@@ -81,7 +80,7 @@ def test_a_parked_step_is_tried_again_at_once(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("name", ["two", "one"])
-def test_what_does_not_wait_to_be_tried_again_is_not_hurried(name: str) -> None:
+def test_what_does_not_wait_to_be_tried_again_is_not_hurried(name):
     process = submit("toy_line", subject="Toy 1", input={})
     before = rows()
 
@@ -92,7 +91,7 @@ def test_what_does_not_wait_to_be_tried_again_is_not_hurried(name: str) -> None:
 
 
 class TestPostponing:
-    def test_it_is_begun_then_and_not_before(self) -> None:
+    def test_it_is_begun_then_and_not_before(self):
         process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
         later = NOW + timedelta(hours=2)
         operations.postpone(process.pk, "one", later, actor="ann", reason="stocktaking", now=NOW)
@@ -104,7 +103,7 @@ class TestPostponing:
         assert (entry.actor, entry.detail["reason"]) == ("ann", "stocktaking")
         assert entry.detail["not_before"] == [NOW.isoformat(), later.isoformat()]
 
-    def test_the_time_it_waits_is_not_its_own(self) -> None:
+    def test_the_time_it_waits_is_not_its_own(self):
         process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
         began, due = NOW - timedelta(minutes=1), NOW + timedelta(minutes=5)
         Step.objects.filter(process=process, name="one").update(began_at=began, not_before=due)
@@ -125,7 +124,7 @@ class TestPostponing:
             ("one", 366 * 24 * 60 + 1, "a time from now to"),
         ],
     )
-    def test_what_cannot_be_postponed_says_why(self, name: str, minutes: int, says: str) -> None:
+    def test_what_cannot_be_postponed_says_why(self, name, minutes, says):
         process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
         before = rows()
         until = NOW + timedelta(minutes=minutes)
@@ -143,28 +142,28 @@ class TestRetiming:
         claim()
         return only(process, "one")
 
-    def test_a_shorter_time_shortens_the_attempt(self, started: Step) -> None:
+    def test_a_shorter_time_shortens_the_attempt(self, started):
         operations.retime(started.process_id, "one", 10, actor="ann", reason="", now=NOW)
 
         started.refresh_from_db()
         assert started.complete_by == NOW + timedelta(seconds=10)
         assert started.timeout_seconds == 10
 
-    def test_a_time_that_is_up_by_now_ends_the_attempt_now(self, started: Step) -> None:
+    def test_a_time_that_is_up_by_now_ends_the_attempt_now(self, started):
         later = NOW + timedelta(seconds=20)
         operations.retime(started.process_id, "one", 5, actor="ann", reason="", now=later)
 
         started.refresh_from_db()
         assert started.complete_by == later
 
-    def test_a_longer_time_leaves_the_attempt_as_it_is(self, started: Step) -> None:
+    def test_a_longer_time_leaves_the_attempt_as_it_is(self, started):
         operations.retime(started.process_id, "one", 300, actor="ann", reason="", now=NOW)
 
         started.refresh_from_db()
         assert started.complete_by == NOW + timedelta(seconds=30)
         assert started.timeout_seconds == 300
 
-    def test_the_wait_for_a_callback_is_set_at_once(self, wire: Wire) -> None:
+    def test_the_wait_for_a_callback_is_set_at_once(self, wire):
         toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
         process = submit("toy_event", subject="Toy 1", input={})
         wire.run_until_idle()
@@ -175,14 +174,14 @@ class TestRetiming:
         assert (arrives.complete_by - arrives.started_at).total_seconds() > 86_000
 
     @pytest.mark.fault("F40")
-    def test_the_second_of_two_clicks_is_refused(self, started: Step) -> None:
+    def test_the_second_of_two_clicks_is_refused(self, started):
         operations.retime(started.process_id, "one", 300, actor="ann", reason="", now=NOW)
         before = rows()
         with pytest.raises(StateError, match="300 s already"):
             operations.retime(started.process_id, "one", 300, actor="bob", reason="", now=NOW)
         assert rows() == before
 
-    def test_what_was_cancelled_has_no_time(self, wire: Wire) -> None:
+    def test_what_was_cancelled_has_no_time(self, wire):
         process = submit("toy_line", subject="Toy 1", input={})
         operations.undo(process.pk, outcome="cancelled", actor="ann", reason="")
         before = rows()
@@ -191,7 +190,7 @@ class TestRetiming:
         assert rows() == before
 
     @pytest.mark.parametrize("seconds", [0, -1, 601])
-    def test_a_time_out_of_bounds_is_refused(self, started: Step, seconds: int) -> None:
+    def test_a_time_out_of_bounds_is_refused(self, started, seconds):
         before = rows()
         with pytest.raises(StateError, match="must be 1 to 600 seconds"):
             operations.retime(started.process_id, "one", seconds, actor="ann", reason="")
@@ -202,14 +201,14 @@ class TestByHand:
     """Completing and skipping a step."""
 
     @pytest.fixture
-    def failed(self, wire: Wire) -> Process:
+    def failed(self, wire) -> Process:
         toy.script["toy.beta"] = refuse
         process = submit("toy_undoable", subject="Toy 1", input={})
         wire.run_until_idle()
         assert reread(process).state == "error"
         return process
 
-    def test_a_completed_step_lets_the_process_go_on(self, failed: Process, wire: Wire) -> None:
+    def test_a_completed_step_lets_the_process_go_on(self, failed, wire):
         operations.complete(failed.pk, "left", {"by": "phone"}, actor="ann", reason="phoned")
         wire.run_until_idle()
 
@@ -220,9 +219,7 @@ class TestByHand:
         assert row.detail["reason"] == "phoned"
         assert invariants.violations() == []
 
-    def test_what_was_done_by_hand_is_undone_with_the_rest(
-        self, failed: Process, wire: Wire
-    ) -> None:
+    def test_what_was_done_by_hand_is_undone_with_the_rest(self, failed, wire):
         toy.script["toy.delta"] = refuse
         operations.complete(failed.pk, "left", {}, actor="ann", reason="phoned")
         wire.run_until_idle()
@@ -239,15 +236,13 @@ class TestByHand:
         assert invariants.violations() == []
 
     @pytest.mark.parametrize("result", [{"a": "\x00"}, {"a": float("nan")}], ids=str)
-    def test_a_result_that_cannot_be_stored_is_refused(
-        self, failed: Process, result: dict[str, Any]
-    ) -> None:
+    def test_a_result_that_cannot_be_stored_is_refused(self, failed, result):
         before = rows()
         with pytest.raises(StateError):
             operations.complete(failed.pk, "left", result, actor="ann", reason="")
         assert rows() == before
 
-    def test_a_skipped_step_lets_the_process_go_on(self, failed: Process, wire: Wire) -> None:
+    def test_a_skipped_step_lets_the_process_go_on(self, failed, wire):
         operations.skip(failed.pk, "left", actor="ann", reason="not needed")
         wire.run_until_idle()
 
@@ -255,7 +250,7 @@ class TestByHand:
         assert only(failed, "left").state == "skipped"
         assert invariants.violations() == []
 
-    def test_a_step_an_agent_is_at_work_on_is_left_alone(self) -> None:
+    def test_a_step_an_agent_is_at_work_on_is_left_alone(self):
         process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
         claim()
         before = rows()
@@ -269,7 +264,7 @@ class TestByHand:
         assert rows() == before
 
     @pytest.mark.fault("F40")
-    def test_the_second_of_two_clicks_is_refused(self, failed: Process) -> None:
+    def test_the_second_of_two_clicks_is_refused(self, failed):
         seen = failed.sequence
         operations.skip(failed.pk, "left", actor="ann", reason="", sequence=seen)
         before = rows()
@@ -280,7 +275,7 @@ class TestByHand:
             operations.skip(failed.pk, "left", actor="bob", reason="")
         assert rows() == before
 
-    def test_a_stuck_undo_is_completed_by_hand_and_never_skipped(self, wire: Wire) -> None:
+    def test_a_stuck_undo_is_completed_by_hand_and_never_skipped(self, wire):
         toy.script["toy.gamma"] = refuse
         toy.script["toy.undoer"] = refuse
         process = submit("toy_undoable", subject="Toy 1", input={})
@@ -302,15 +297,13 @@ class TestAsking:
     """``OnFailure.ASK``: the other branches go on, an operator decides on the step."""
 
     @pytest.fixture
-    def asked(self, wire: Wire) -> Process:
+    def asked(self, wire) -> Process:
         toy.script["toy.alpha"] = refuse
         process = submit("toy_asking", subject="Toy 1", input={})
         wire.run_until_idle()
         return process
 
-    def test_the_other_branch_goes_on_and_an_operator_is_told(
-        self, asked: Process, wire: Wire
-    ) -> None:
+    def test_the_other_branch_goes_on_and_an_operator_is_told(self, asked, wire):
         asked.refresh_from_db()
         assert wire.states(asked) == {
             "a": "error",
@@ -322,7 +315,7 @@ class TestAsking:
         assert Alert.objects.get().code == "decision_needed"
         assert invariants.violations() == []
 
-    def test_what_another_step_needed_does_not_wait_for_the_asking_one(self, wire: Wire) -> None:
+    def test_what_another_step_needed_does_not_wait_for_the_asking_one(self, wire):
         toy.script["toy.alpha"] = toy.script["toy.beta"] = refuse
         process = submit("toy_asking", subject="Toy 1", input={})
         wire.run_until_idle()
@@ -333,7 +326,7 @@ class TestAsking:
         assert wire.states(process)["b2"] == "processed"
         assert reread(process).state == "error"
 
-    def test_a_step_that_asks_is_resubmitted_while_the_others_run(self, wire: Wire) -> None:
+    def test_a_step_that_asks_is_resubmitted_while_the_others_run(self, wire):
         toy.script["toy.alpha"] = refuse
         process = submit("toy_asking", subject="Toy 1", input={})
         begin(wire)
@@ -351,7 +344,7 @@ class TestAsking:
         assert invariants.violations() == []
 
 
-def test_a_verb_without_a_process_is_refused() -> None:
+def test_a_verb_without_a_process_is_refused():
     with pytest.raises(StateError, match="no process"):
         operations.pause(4711, actor="ann", reason="")
 
@@ -367,8 +360,8 @@ def test_a_verb_without_a_process_is_refused() -> None:
     ],
 )
 def test_success_of_a_claim_that_is_over_is_told_where_it_contradicts_the_end(
-    wire: Wire, act: Callable[..., object], state: str, says: list[str]
-) -> None:
+    wire, act, state, says
+):
     process = submit("toy_undoable", subject="Toy 1", input={})
     begin(wire)
     wire.deliver_all(CALL)

@@ -20,7 +20,6 @@ from workers.definitions.agent import Call, Deferred
 from workers.exceptions import Transient
 from workers.models import Alert, Flow, Hold, Journal, Process, Step
 from workers.store.db import dialect
-from workers.testing import Wire
 
 run = said
 
@@ -30,7 +29,7 @@ def process(*words: object) -> str:
 
 
 @pytest.fixture
-def failed(wire: Wire) -> Process:
+def failed(wire) -> Process:
     toy.script["toy.beta"] = refuse
     found = submit("toy_undoable", subject="Toy 1", input={})
     wire.run_until_idle()
@@ -49,9 +48,7 @@ def failed(wire: Wire) -> Process:
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else value,
 )
-def test_what_stands_in_error_is_dealt_with(
-    failed: Process, wire: Wire, words: tuple[str, ...], state: str
-) -> None:
+def test_what_stands_in_error_is_dealt_with(failed, wire, words, state):
     action, *options = words
     said = process(action, failed.pk, "--reason", "because", *options)
     wire.run_until_idle()
@@ -62,7 +59,7 @@ def test_what_stands_in_error_is_dealt_with(
     assert {row.actor.partition(":")[0] for row in reasons} == {"operator"}
 
 
-def test_beginning_again_is_shown_first_and_then_done(failed: Process, wire: Wire) -> None:
+def test_beginning_again_is_shown_first_and_then_done(failed, wire):
     rows = Journal.objects.count()
     asked = json.loads(process("begin-again", failed.pk, "--step", "top", "--dry-run", "--json"))
     assert asked["undo"] == ["undo_right", "undo_top"]
@@ -74,7 +71,7 @@ def test_beginning_again_is_shown_first_and_then_done(failed: Process, wire: Wir
     assert reread(failed).state == "processed"
 
 
-def test_a_process_is_paused_and_goes_on(wire: Wire) -> None:
+def test_a_process_is_paused_and_goes_on(wire):
     found = submit("toy_line", subject="Toy 1", input={})
     assert process("pause", found.pk, "--reason", "x") == "Toy 1: paused.\n"
     wire.run_until_idle()
@@ -85,7 +82,7 @@ def test_a_process_is_paused_and_goes_on(wire: Wire) -> None:
     assert wire.states(found)["two"] == "processed"
 
 
-def test_a_step_is_retimed_and_tried_again(wire: Wire) -> None:
+def test_a_step_is_retimed_and_tried_again(wire):
     def fail(call: Call) -> dict[str, Any]:
         raise Transient("busy", "busy", retry_after=3000)
 
@@ -100,7 +97,7 @@ def test_a_step_is_retimed_and_tried_again(wire: Wire) -> None:
     assert wire.states(found)["one"] == "processed"
 
 
-def test_a_step_is_postponed(wire: Wire) -> None:
+def test_a_step_is_postponed(wire):
     found = submit("toy_line", subject="Toy 1", input={})
     until = timezone.now().replace(microsecond=0) + timedelta(hours=2)
     words = ("postpone", found.pk, "--step", "one", "--reason", "stocktaking")
@@ -111,7 +108,7 @@ def test_a_step_is_postponed(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("decline", [True, False])
-def test_a_step_that_waits_is_answered(wire: Wire, decline: bool) -> None:
+def test_a_step_that_waits_is_answered(wire, decline):
     toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60, question="Has it arrived?")
     found = submit("toy_event", subject="Toy 1", input={})
     wire.run_until_idle()
@@ -136,9 +133,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("first", ANSWERS)
-def test_another_answer_than_the_one_given_is_refused_and_the_same_is_not(
-    wire: Wire, first: str
-) -> None:
+def test_another_answer_than_the_one_given_is_refused_and_the_same_is_not(wire, first):
     toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60, question="Has it arrived?")
     found = submit("toy_event", subject="Toy 1", input={})
     wire.run_until_idle()
@@ -154,7 +149,7 @@ def test_another_answer_than_the_one_given_is_refused_and_the_same_is_not(
     assert (list(Step.objects.values()), Journal.objects.count()) == before
 
 
-def test_another_answer_than_the_one_kept_is_refused_and_the_same_is_not(wire: Wire) -> None:
+def test_another_answer_than_the_one_kept_is_refused_and_the_same_is_not(wire):
     found = submit("toy_event", subject="Toy 1", input={})
     words = ("answer", found.pk, "--step", "arrives", "--reason", "seen")
     yes = (*words, "--approve")
@@ -175,9 +170,7 @@ def test_another_answer_than_the_one_kept_is_refused_and_the_same_is_not(wire: W
         ("skipped", "Step work is skipped and takes no such answer"),
     ],
 )
-def test_terminal_refuses_answer_to_processed_or_skipped_step(
-    wire: Wire, state: str, says: str
-) -> None:
+def test_terminal_refuses_answer_to_processed_or_skipped_step(wire, state, says):
     found = submit("toy_event", subject="Toy 1", input={})
     if state == "skipped":
         process("skip", found.pk, "--step", "work", "--reason", "not needed")
@@ -210,9 +203,7 @@ def test_terminal_refuses_answer_to_processed_or_skipped_step(
     ],
     ids=str,
 )
-def test_what_cannot_be_done_says_why_and_changes_nothing(
-    failed: Process, words: tuple[str, ...], says: str
-) -> None:
+def test_what_cannot_be_done_says_why_and_changes_nothing(failed, words, says):
     before = list(Step.objects.values()), Journal.objects.count()
     action, *options = words
     with pytest.raises(CommandError, match=says):
@@ -220,19 +211,19 @@ def test_what_cannot_be_done_says_why_and_changes_nothing(
     assert (list(Step.objects.values()), Journal.objects.count()) == before
 
 
-def test_a_process_that_is_not_there(wire: Wire) -> None:
+def test_a_process_that_is_not_there(wire):
     with pytest.raises(CommandError, match="no process 4711"):
         process("show", 4711)
 
 
 @pytest.fixture
-def order(wire: Wire) -> Order:
+def order(wire) -> Order:
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
     return placed()
 
 
 class TestCorrecting:
-    def test_an_orders_columns_follow_its_input(self, order: Order) -> None:
+    def test_an_orders_columns_follow_its_input(self, order):
         said = run(
             "order", "edit", order.number, "--set", "customer.address=Street 2", "--reason", "typo"
         )
@@ -241,7 +232,7 @@ class TestCorrecting:
         assert order.customer_address == "Street 2"
         assert order.process.input["customer"]["address"] == "Street 2"
 
-    def test_whichever_door_the_change_comes_through(self, order: Order) -> None:
+    def test_whichever_door_the_change_comes_through(self, order):
         process(
             *("edit", order.process_id, "--set", "customer.address=Street 2", "--reason", "typo")
         )
@@ -249,7 +240,7 @@ class TestCorrecting:
         assert order.customer_address == "Street 2"
 
     @pytest.mark.parametrize("value", ["nobody", ""])
-    def test_a_value_the_order_cannot_have_changes_neither(self, order: Order, value: str) -> None:
+    def test_a_value_the_order_cannot_have_changes_neither(self, order, value):
         with pytest.raises(CommandError):
             run(
                 *("order", "edit", order.number),
@@ -261,7 +252,7 @@ class TestCorrecting:
         assert not Journal.objects.filter(event="input_edited").exists()
 
 
-def test_a_return_begins_for_what_is_processed_only(order: Order) -> None:
+def test_a_return_begins_for_what_is_processed_only(order):
     with pytest.raises(CommandError, match="can be cancelled"):
         run("order", "return", order.number, "--reason", "too big")
     with pytest.raises(CommandError, match="Say why"):
@@ -274,7 +265,7 @@ def test_a_return_begins_for_what_is_processed_only(order: Order) -> None:
 
 
 class TestFlow:
-    def test_it_is_set_shown_held_and_lifted(self) -> None:
+    def test_it_is_set_shown_held_and_lifted(self):
         why = ("--reason", "sale")
         said = run("sas", "flow", "set", "toy.alpha", "--window", 7, "--rate", 2.5, *why)
         assert "window: 400 -> 7" in said
@@ -291,7 +282,7 @@ class TestFlow:
         assert not Hold.objects.filter(ended_at=None).exists()
         assert json.loads(run("sas", "flow", "show", "--json"))["held"] == []
 
-    def test_it_tells_of_an_open_breaker_since_when_what_next_and_how_many_wait(self) -> None:
+    def test_it_tells_of_an_open_breaker_since_when_what_next_and_how_many_wait(self):
         since = timezone.now() - timedelta(minutes=5)
         until = timezone.now() + timedelta(seconds=30)
         assert "not reached since" not in run("sas", "flow", "show")
@@ -321,14 +312,14 @@ class TestFlow:
         ],
         ids=str,
     )
-    def test_what_cannot_be_done_says_why(self, words: tuple[str, ...], says: str) -> None:
+    def test_what_cannot_be_done_says_why(self, words, says):
         with pytest.raises(CommandError, match=says):
             run("sas", "flow", *words)
         assert not Journal.objects.exists()
 
 
 class TestRestored:
-    def test_open_processes_are_marked_and_operators_told(self, wire: Wire) -> None:
+    def test_open_processes_are_marked_and_operators_told(self, wire):
         found = submit("toy_line", subject="Toy 1", input={})
         said = run("sas", "restored", "--since", dialect.read_clock().isoformat())
         assert said.endswith("Done: 1 processes, 2 steps in doubt.\n")
@@ -345,9 +336,7 @@ class TestRestored:
             ("2126-01-01T00:00:00+00:00", "still to come"),
         ],
     )
-    def test_a_time_that_cannot_be_it_changes_nothing(
-        self, wire: Wire, since: str, says: str
-    ) -> None:
+    def test_a_time_that_cannot_be_it_changes_nothing(self, wire, since, says):
         found = submit("toy_line", subject="Toy 1", input={})
         with pytest.raises(CommandError, match=says):
             run("sas", "restored", "--since", since)
@@ -355,7 +344,7 @@ class TestRestored:
         assert not Alert.objects.exists()
 
 
-def test_show_says_where_every_step_stands(wire: Wire) -> None:
+def test_show_says_where_every_step_stands(wire):
     found = submit("toy_line", subject="Toy 1", input={})
     told = json.loads(process("show", found.pk, "--json"))
     assert [(step["name"], step["state"]) for step in told["steps"]] == [

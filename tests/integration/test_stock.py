@@ -14,7 +14,7 @@ from workers.exceptions import Refused
 from workers.runtime.failpoints import durable
 
 
-def test_the_rows_of_products_are_held_from_the_last_statement_only() -> None:
+def test_the_rows_of_products_are_held_from_the_last_statement_only():
     """Every other order of a product waits from there to the commit."""
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
     customer = Customer("Ann", "ann@example.org", "Street 1")
@@ -31,9 +31,7 @@ def test_the_rows_of_products_are_held_from_the_last_statement_only() -> None:
         assert Product.objects.get().stock == stock
 
 
-def test_what_another_order_took_meanwhile_is_out_of_stock(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_another_order_took_meanwhile_is_out_of_stock(monkeypatch):
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=2)
     customer = Customer("Ann", "ann@example.org", "Street 1")
     order, _ = place_order(customer, [Line("SKU-1", 2)], submission_key="k", source="shop")

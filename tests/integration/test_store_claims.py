@@ -15,7 +15,7 @@ from workers.testing.agent_processes import room as anywhere
 Toy = Callable[..., Process]
 
 
-def test_a_submitted_process_has_all_its_steps(toy: Toy) -> None:
+def test_a_submitted_process_has_all_its_steps(toy):
     process = toy(colour="red")
 
     process.refresh_from_db()
@@ -31,7 +31,7 @@ def test_a_submitted_process_has_all_its_steps(toy: Toy) -> None:
     assert list(Journal.objects.values_list("event", "sequence")) == [("submitted", 1)]
 
 
-def test_a_claim_takes_the_step_and_starts_its_clock(toy: Toy) -> None:
+def test_a_claim_takes_the_step_and_starts_its_clock(toy):
     process = toy()
     here = anywhere()
 
@@ -39,11 +39,7 @@ def test_a_claim_takes_the_step_and_starts_its_clock(toy: Toy) -> None:
 
     step = only(process, "one")
     assert [(c.step_id, c.claim_id, c.attempt) for c in found] == [(step.pk, step.claim_id, 1)]
-    assert (step.state, step.locked_by, step.delivery) == (
-        "processing",
-        here.worker,
-        here.delivery,
-    )
+    assert (step.state, step.locked_by, step.delivery) == ("processing", here.worker, here.delivery)
     assert (step.started_at, step.began_at) == (NOW, NOW)
     assert step.complete_by == NOW + timedelta(seconds=30)
     assert step.may_have_effect
@@ -51,7 +47,7 @@ def test_a_claim_takes_the_step_and_starts_its_clock(toy: Toy) -> None:
     assert (process.state, process.started_at) == ("processing", NOW)
 
 
-def test_a_claimed_step_is_not_claimed_again(toy: Toy) -> None:
+def test_a_claimed_step_is_not_claimed_again(toy):
     toy()
     claim()
 
@@ -59,7 +55,7 @@ def test_a_claimed_step_is_not_claimed_again(toy: Toy) -> None:
     assert Journal.objects.filter(event="claimed").count() == 1
 
 
-def test_a_step_is_not_claimed_before_its_time(toy: Toy) -> None:
+def test_a_step_is_not_claimed_before_its_time(toy):
     process = toy()
     Step.objects.filter(process=process, name="one").update(not_before=NOW + timedelta(seconds=9))
 
@@ -67,7 +63,7 @@ def test_a_step_is_not_claimed_before_its_time(toy: Toy) -> None:
     assert len(claim(NOW + timedelta(seconds=9))) == 1
 
 
-def test_a_process_in_error_has_nothing_claimed(toy: Toy) -> None:
+def test_a_process_in_error_has_nothing_claimed(toy):
     process = toy()
     Process.objects.filter(pk=process.pk).update(state="error")
 
@@ -75,7 +71,7 @@ def test_a_process_in_error_has_nothing_claimed(toy: Toy) -> None:
     assert only(process, "one").state == "pending"
 
 
-def test_no_agent_gets_more_than_its_window() -> None:
+def test_no_agent_gets_more_than_its_window():
     for number in range(5):
         submit("toy_narrow", subject=f"Toy {number}", input={}, now=NOW + timedelta(seconds=number))
 
@@ -89,14 +85,14 @@ def test_no_agent_gets_more_than_its_window() -> None:
     assert claim(NOW + timedelta(minutes=1)) == []
 
 
-def test_an_agent_whose_row_has_no_room_gets_nothing(toy: Toy) -> None:
+def test_an_agent_whose_row_has_no_room_gets_nothing(toy):
     toy()
     Flow.objects.filter(agent="toy.alpha").update(window=0)
 
     assert claim() == []
 
 
-def test_claims_that_cannot_be_called_are_handed_back_without_a_failure(toy: Toy) -> None:
+def test_claims_that_cannot_be_called_are_handed_back_without_a_failure(toy):
     process = toy()
     found = claim()
 
@@ -109,7 +105,7 @@ def test_claims_that_cannot_be_called_are_handed_back_without_a_failure(toy: Toy
 
 
 @pytest.mark.fault("F9")
-def test_a_superseded_claim_is_not_handed_back(toy: Toy) -> None:
+def test_a_superseded_claim_is_not_handed_back(toy):
     process = toy()
     stale = claim()
     release.uncalled(stale, "agent@test", "unknown here", NOW)
@@ -122,9 +118,7 @@ def test_a_superseded_claim_is_not_handed_back(toy: Toy) -> None:
     assert Journal.objects.filter(event="handed_back").count() == 1
 
 
-def test_no_more_processes_are_locked_than_there_is_room_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_more_processes_are_locked_than_there_is_room_for(monkeypatch):
     for number in range(5):
         submit("toy_line", subject=f"Toy {number}", input={}, now=NOW)
     Flow.objects.filter(agent="toy.alpha").update(window=2)

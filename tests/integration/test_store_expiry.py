@@ -37,7 +37,7 @@ def decide(now=AFTER) -> None:  # type: ignore[no-untyped-def]
     )
 
 
-def test_an_expired_step_is_pending_again_with_one_failure_more(toy: Toy) -> None:
+def test_an_expired_step_is_pending_again_with_one_failure_more(toy):
     process = toy()
 
     _, expired = expire_once()
@@ -54,7 +54,7 @@ def test_an_expired_step_is_pending_again_with_one_failure_more(toy: Toy) -> Non
 
 @pytest.mark.fault("F23")
 @pytest.mark.parametrize("seconds", [0, 29, 30, 31])
-def test_a_step_is_not_expired_within_its_time_and_the_grace(toy: Toy, seconds: int) -> None:
+def test_a_step_is_not_expired_within_its_time_and_the_grace(toy, seconds):
     process = toy()
     claim()
 
@@ -64,7 +64,7 @@ def test_a_step_is_not_expired_within_its_time_and_the_grace(toy: Toy, seconds: 
     assert only(process, "one").failure_count == 0
 
 
-def test_a_filed_reply_never_expires(toy: Toy) -> None:
+def test_a_filed_reply_never_expires(toy):
     process = toy()
     found = claim()
     filed_replies.file(a_result(found[0]), "agent@test", NOW)
@@ -76,7 +76,7 @@ def test_a_filed_reply_never_expires(toy: Toy) -> None:
 
 
 @pytest.mark.fault("F8")
-def test_a_reply_after_the_expiry_changes_nothing(toy: Toy) -> None:
+def test_a_reply_after_the_expiry_changes_nothing(toy):
     process = toy()
     found, _ = expire_once()
     before = Step.objects.filter(process=process).values().get(name="one")
@@ -87,7 +87,7 @@ def test_a_reply_after_the_expiry_changes_nothing(toy: Toy) -> None:
     assert Step.objects.filter(process=process).values().get(name="one") == before
 
 
-def test_the_third_failure_is_an_error_and_one_alert(toy: Toy) -> None:
+def test_the_third_failure_is_an_error_and_one_alert(toy):
     process = toy()
     for hour in range(3):
         _, expired = expire_once(NOW + timedelta(hours=hour))
@@ -108,7 +108,7 @@ def test_the_third_failure_is_an_error_and_one_alert(toy: Toy) -> None:
     assert claim(NOW + timedelta(days=9)) == []
 
 
-def test_resubmitting_gives_three_attempts_again(toy: Toy) -> None:
+def test_resubmitting_gives_three_attempts_again(toy):
     process = toy()
     for hour in range(3):
         expire_once(NOW + timedelta(hours=hour))
@@ -125,7 +125,7 @@ def test_resubmitting_gives_three_attempts_again(toy: Toy) -> None:
     assert len(claim(AFTER)) == 1
 
 
-def test_resubmitting_a_process_that_moved_since_is_refused(toy: Toy) -> None:
+def test_resubmitting_a_process_that_moved_since_is_refused(toy):
     process = toy()
     for hour in range(3):
         expire_once(NOW + timedelta(hours=hour))
@@ -146,7 +146,7 @@ def test_resubmitting_a_process_that_moved_since_is_refused(toy: Toy) -> None:
     assert Journal.objects.count() == len(rows) + 2
 
 
-def test_an_expired_optional_unsafe_step_is_skipped_after_its_first_call(toy: Toy) -> None:
+def test_an_expired_optional_unsafe_step_is_skipped_after_its_first_call(toy):
     process = toy("toy_optional")
     found = claim()
     settle([a_result(found[0])])
@@ -160,7 +160,7 @@ def test_an_expired_optional_unsafe_step_is_skipped_after_its_first_call(toy: To
     assert list(Alert.objects.values_list("code", flat=True)) == ["step_skipped"]
 
 
-def test_a_sweep_takes_one_batch_at_a_time() -> None:
+def test_a_sweep_takes_one_batch_at_a_time():
     for number in range(5):
         submit("toy_line", subject=f"Toy {number}", input={}, now=NOW)
     claim()
@@ -171,7 +171,7 @@ def test_a_sweep_takes_one_batch_at_a_time() -> None:
     assert counts == [2, 2, 1, 0]
 
 
-def test_what_expired_in_an_outage_gets_time_for_its_reply(toy: Toy) -> None:
+def test_what_expired_in_an_outage_gets_time_for_its_reply(toy):
     process = toy()
     claim()
     later = NOW + timedelta(minutes=10)

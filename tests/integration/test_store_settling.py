@@ -9,7 +9,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.conf import LazySettings
 from msgspec import structs
 
 from tests.integration.conftest import NOW, claim, only
@@ -45,7 +44,7 @@ def settle(replies: Sequence[Reply], now: datetime = NOW) -> SettleResult:
     return settle_replies.settle(replies, "scheduler", now, own_room=anywhere())
 
 
-def test_a_result_settles_its_step_and_claims_the_next(toy: Toy) -> None:
+def test_a_result_settles_its_step_and_claims_the_next(toy):
     process = toy()
 
     settled = settle([a_result(started(), n=1)])
@@ -62,7 +61,7 @@ def test_a_result_settles_its_step_and_claims_the_next(toy: Toy) -> None:
     assert (two.state, two.claim_id) == ("processing", settled.claims[0].claim_id)
 
 
-def test_lone_reply_claims_undo_step_whose_flow_row_was_not_predicted(toy: Toy) -> None:
+def test_lone_reply_claims_undo_step_whose_flow_row_was_not_predicted(toy):
     process = toy("toy_heard")
     (second,) = settle([a_result(started())]).claims
 
@@ -73,7 +72,7 @@ def test_lone_reply_claims_undo_step_whose_flow_row_was_not_predicted(toy: Toy) 
     assert [claim.undoes_id for claim in settled.claims] == [only(process, "one").pk]
 
 
-def test_a_step_that_falls_back_waits_for_its_new_agent(toy: Toy) -> None:
+def test_a_step_that_falls_back_waits_for_its_new_agent(toy):
     process = toy("toy_fallback")
 
     refusal = a_fault(started(), "permanent", no_effect=True)
@@ -86,7 +85,7 @@ def test_a_step_that_falls_back_waits_for_its_new_agent(toy: Toy) -> None:
     assert list(events) == ["submitted", "started", "claimed", "refused", "fell_back", "claimed"]
 
 
-def test_a_filed_reply_that_another_scheduler_has_settled_since_is_no_late_one(toy: Toy) -> None:
+def test_a_filed_reply_that_another_scheduler_has_settled_since_is_no_late_one(toy):
     process = toy()
     reply = a_result(started(), n=1)
     settle([reply])
@@ -99,9 +98,7 @@ def test_a_filed_reply_that_another_scheduler_has_settled_since_is_no_late_one(t
     assert only(process, "one").result == {"n": 1}
 
 
-def test_claims_bring_along_what_their_requests_are_built_from(
-    toy: Toy, django_assert_num_queries: Any
-) -> None:
+def test_claims_bring_along_what_their_requests_are_built_from(toy, django_assert_num_queries):
     toy(colour="red")
     (first,) = claim()
 
@@ -114,7 +111,7 @@ def test_claims_bring_along_what_their_requests_are_built_from(
     assert found[1].contexts == {first.process_id: replace(given, results={})}
 
 
-def test_a_claim_that_is_printed_shows_nothing_of_what_was_read_along(toy: Toy) -> None:
+def test_a_claim_that_is_printed_shows_nothing_of_what_was_read_along(toy):
     toy(colour="red")
     (first,) = claim()
     (second,) = settle([a_result(first, n=1)]).claims
@@ -123,7 +120,7 @@ def test_a_claim_that_is_printed_shows_nothing_of_what_was_read_along(toy: Toy) 
     assert repr(second) == f"Claim({second.step_id}, {second.claim_id}, 'two', attempt 1)"
 
 
-def test_what_a_claim_did_not_bring_along_is_read(toy: Toy) -> None:
+def test_what_a_claim_did_not_bring_along_is_read(toy):
     process = toy(colour="red")
     (found,) = claim()
 
@@ -134,9 +131,7 @@ def test_what_a_claim_did_not_bring_along_is_read(toy: Toy) -> None:
 
 
 @pytest.mark.parametrize("result", [{"zz": 1e22, "b": 100.0}, {"b": 2, "a": {"z": 1, "y": 2}}])
-def test_a_claim_brings_results_along_as_the_database_has_them(
-    toy: Toy, result: dict[str, Any]
-) -> None:
+def test_a_claim_brings_results_along_as_the_database_has_them(toy, result):
     """A repeated attempt reads them, and must send the same to the last sign."""
     process = toy()
 
@@ -149,9 +144,7 @@ def test_a_claim_brings_results_along_as_the_database_has_them(
 
 
 @pytest.mark.parametrize("place", ["input", "result"])
-def test_what_is_too_large_to_come_along_is_read(
-    toy: Toy, place: str, django_assert_num_queries: Any
-) -> None:
+def test_what_is_too_large_to_come_along_is_read(toy, place, django_assert_num_queries):
     # Of random signs, for PostgreSQL goes by what is left when it has pressed them.
     large = {"signs": Random(7).randbytes(2000).hex()}
     process = toy(**(large if place == "input" else {}))
@@ -165,7 +158,7 @@ def test_what_is_too_large_to_come_along_is_read(
     assert context.results == {"one": large if place == "result" else {}}
 
 
-def test_a_large_result_comes_back_where_it_was_read_before_the_next_step(toy: Toy) -> None:
+def test_a_large_result_comes_back_where_it_was_read_before_the_next_step(toy):
     process = toy("toy_diamond")
     large = {"signs": Random(7).randbytes(2000).hex()}
     taken = settle([a_result(started(), **large)]).claims
@@ -177,7 +170,7 @@ def test_a_large_result_comes_back_where_it_was_read_before_the_next_step(toy: T
 
 
 @pytest.mark.fault("F7")
-def test_a_repeated_reply_changes_nothing_and_is_journalled_once(toy: Toy) -> None:
+def test_a_repeated_reply_changes_nothing_and_is_journalled_once(toy):
     process = toy()
     reply = a_result(started())
     settle([reply])
@@ -191,7 +184,7 @@ def test_a_repeated_reply_changes_nothing_and_is_journalled_once(toy: Toy) -> No
     assert Journal.objects.filter(event="stale_reply").count() == 1
 
 
-def test_a_reply_twice_in_one_batch_is_applied_once(toy: Toy) -> None:
+def test_a_reply_twice_in_one_batch_is_applied_once(toy):
     toy()
     reply = a_result(started())
 
@@ -200,7 +193,7 @@ def test_a_reply_twice_in_one_batch_is_applied_once(toy: Toy) -> None:
     assert (settled.applied, settled.stale) == (1, 1)
 
 
-def test_a_reply_of_an_unknown_step_is_only_counted(toy: Toy) -> None:
+def test_a_reply_of_an_unknown_step_is_only_counted(toy):
     toy()
 
     settled = settle([Reply(10**9, uuid4(), 1, result={})])
@@ -209,7 +202,7 @@ def test_a_reply_of_an_unknown_step_is_only_counted(toy: Toy) -> None:
     assert not Journal.objects.filter(event="stale_reply").exists()
 
 
-def test_one_bad_reply_of_a_batch_leaves_the_others_alone() -> None:
+def test_one_bad_reply_of_a_batch_leaves_the_others_alone():
     for number in range(3):
         submit("toy_line", subject=f"Toy {number}", input={}, now=NOW)
     found = claim()
@@ -222,7 +215,7 @@ def test_one_bad_reply_of_a_batch_leaves_the_others_alone() -> None:
     assert list(states) == ["processing", "error", "processing"]
 
 
-def test_branches_settled_in_one_batch_join_once(toy: Toy) -> None:
+def test_branches_settled_in_one_batch_join_once(toy):
     process = toy("toy_diamond")
     first = settle([a_result(started())])
 
@@ -232,7 +225,7 @@ def test_branches_settled_in_one_batch_join_once(toy: Toy) -> None:
     assert only(process, "bottom").attempt == 1
 
 
-def test_ready_steps_queue_behind_those_that_wait_already() -> None:
+def test_ready_steps_queue_behind_those_that_wait_already():
     for number in range(5):
         submit("toy_narrow", subject=f"Toy {number}", input={}, now=NOW)
     found = claim()
@@ -255,7 +248,7 @@ STAND_STILL: dict[str, Callable[[Step], Any]] = {
 
 
 @pytest.mark.parametrize("how", STAND_STILL)
-def test_ready_step_does_not_queue_behind_unclaimable_step(how: str, toy: Toy) -> None:
+def test_ready_step_does_not_queue_behind_unclaimable_step(how, toy):
     """They would wait for the next poll each."""
     still, process = toy(), toy()
     claims = {one.process_id: one for one in claim()}
@@ -271,9 +264,7 @@ def test_ready_step_does_not_queue_behind_unclaimable_step(how: str, toy: Toy) -
 
 
 @pytest.mark.parametrize("how", STAND_STILL)
-def test_unclaimable_step_takes_no_place_in_claim_batch(
-    how: str, toy: Toy, settings: LazySettings
-) -> None:
+def test_unclaimable_step_takes_no_place_in_claim_batch(how, toy, settings):
     settings.SAS_CLAIM_BATCH = 1
     still, process = toy(), toy()
     Step.objects.filter(process=still, name="one").update(
@@ -285,7 +276,7 @@ def test_unclaimable_step_takes_no_place_in_claim_batch(
 
 
 @pytest.mark.fault("F24")
-def test_a_permanent_fault_is_an_error_with_one_alert(toy: Toy) -> None:
+def test_a_permanent_fault_is_an_error_with_one_alert(toy):
     process = toy()
 
     settle([a_fault(started(), "permanent")])
@@ -296,7 +287,7 @@ def test_a_permanent_fault_is_an_error_with_one_alert(toy: Toy) -> None:
     assert claim(NOW + timedelta(days=1)) == []
 
 
-def test_a_filed_reply_is_settled_from_its_row(toy: Toy) -> None:
+def test_a_filed_reply_is_settled_from_its_row(toy):
     process = toy()
     found = started()
     assert filed_replies.file(a_result(found, n=2), "agent@test", NOW)
@@ -311,7 +302,7 @@ def test_a_filed_reply_is_settled_from_its_row(toy: Toy) -> None:
 
 
 @pytest.mark.fault("F8")
-def test_a_reply_past_its_deadline_is_not_filed(toy: Toy) -> None:
+def test_a_reply_past_its_deadline_is_not_filed(toy):
     process = toy()
     found = started()
     before = Step.objects.filter(process=process).values().get(name="one")
@@ -323,7 +314,7 @@ def test_a_reply_past_its_deadline_is_not_filed(toy: Toy) -> None:
 
 
 @pytest.mark.fault("F9")
-def test_a_reply_of_a_superseded_claim_is_not_filed(toy: Toy) -> None:
+def test_a_reply_of_a_superseded_claim_is_not_filed(toy):
     toy()
     found = started()
 
@@ -331,7 +322,7 @@ def test_a_reply_of_a_superseded_claim_is_not_filed(toy: Toy) -> None:
     assert not filed_replies.file(reply, "agent@test", NOW)
 
 
-def test_a_second_reply_is_not_filed_over_the_first(toy: Toy) -> None:
+def test_a_second_reply_is_not_filed_over_the_first(toy):
     process = toy()
     found = started()
     filed_replies.file(a_result(found, n=1), "agent@test", NOW)

@@ -9,7 +9,6 @@ from orders.models import Order, OrderLine, Product
 from orders.submission import Customer, KeyReused, Line, SubmissionRefused, place_order
 from workers.definitions.agent import DEFAULT_QUEUE
 from workers.models import Journal, Process, Step
-from workers.testing import Wire
 from workers.wire import dispatch
 
 ANN = Customer("Ann", "ann@example.org", "Street 1")
@@ -37,7 +36,7 @@ def counts() -> tuple[int, ...]:
     return tuple(model.objects.count() for model in models)
 
 
-def test_an_order_its_lines_its_process_and_all_steps_are_made_together() -> None:
+def test_an_order_its_lines_its_process_and_all_steps_are_made_together():
     order, is_new = place(reference="ref-7")
 
     order.refresh_from_db()
@@ -63,7 +62,7 @@ def test_an_order_its_lines_its_process_and_all_steps_are_made_together() -> Non
     assert order.process.state == "pending"
 
 
-def test_numbers_go_up_and_the_database_s_own_follow_them() -> None:
+def test_numbers_go_up_and_the_database_s_own_follow_them():
     first, _ = place(key="a")
     second, _ = place(key="b")
 
@@ -72,7 +71,7 @@ def test_numbers_go_up_and_the_database_s_own_follow_them() -> None:
 
 
 @pytest.mark.fault("F5")
-def test_a_caller_that_rolls_back_leaves_nothing() -> None:
+def test_a_caller_that_rolls_back_leaves_nothing():
     def place_and_fail() -> None:
         with transaction.atomic():
             place()
@@ -84,7 +83,7 @@ def test_a_caller_that_rolls_back_leaves_nothing() -> None:
     assert counts() == (0, 0, 0, 0, 0)
 
 
-def test_the_same_key_and_content_return_the_first_order() -> None:
+def test_the_same_key_and_content_return_the_first_order():
     first, _ = place()
     before = counts()
 
@@ -103,7 +102,7 @@ def test_the_same_key_and_content_return_the_first_order() -> None:
     ],
     ids=["lines", "customer", "reference"],
 )
-def test_the_same_key_with_other_content_is_refused(other: dict[str, Any]) -> None:
+def test_the_same_key_with_other_content_is_refused(other):
     first, _ = place()
     before = counts()
 
@@ -114,7 +113,7 @@ def test_the_same_key_with_other_content_is_refused(other: dict[str, Any]) -> No
     assert counts() == before
 
 
-def test_the_same_key_of_another_submitter_is_another_order() -> None:
+def test_the_same_key_of_another_submitter_is_another_order():
     first, _ = place(submitter="a")
     second, is_new = place(submitter="b")
 
@@ -132,9 +131,7 @@ def test_the_same_key_of_another_submitter_is_another_order() -> None:
     ],
     ids=["unknown", "unlisted", "sold out", "nothing", "twins"],
 )
-def test_a_line_that_cannot_be_sold_is_refused_by_its_field(
-    lines: list[Line], field: str, said: str
-) -> None:
+def test_a_line_that_cannot_be_sold_is_refused_by_its_field(lines, field, said):
     with pytest.raises(SubmissionRefused) as refused:
         place(lines)
 
@@ -143,17 +140,15 @@ def test_a_line_that_cannot_be_sold_is_refused_by_its_field(
     assert counts() == (0, 0, 0, 0, 0)
 
 
-def test_an_order_without_lines_is_refused() -> None:
+def test_an_order_without_lines_is_refused():
     with pytest.raises(SubmissionRefused, match="at least one line"):
         place_order(ANN, [], submission_key="k", source="api")
 
 
 @pytest.mark.fault("F10")
 def test_the_nudge_leaves_after_the_commit_and_may_fail(
-    wire: Wire,
-    monkeypatch: pytest.MonkeyPatch,
-    django_capture_on_commit_callbacks: Any,
-) -> None:
+    wire, monkeypatch, django_capture_on_commit_callbacks
+):
     nudges: list[str] = []
     monkeypatch.setattr(dispatch, "wake_agents_later", lambda queue: nudges.append(queue) or 1 / 0)
 

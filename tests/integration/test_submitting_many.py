@@ -38,7 +38,7 @@ def rows(subject: str) -> list[list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("late", [timedelta(days=1), timedelta(0)])
-def test_a_deadline_that_has_passed_is_refused_at_both_doors(late: timedelta) -> None:
+def test_a_deadline_that_has_passed_is_refused_at_both_doors(late):
     passed = NOW - late
     says = re.escape(f"deadline_at of 'Toy 1' must lie ahead, got {passed.isoformat()}")
     good = NewProcess("Toy 0", {}, deadline_at=NOW + timedelta(seconds=1))
@@ -52,7 +52,7 @@ def test_a_deadline_that_has_passed_is_refused_at_both_doors(late: timedelta) ->
     assert list(Process.objects.values_list("subject", flat=True)) == ["Toy 0"]
 
 
-def test_each_has_the_rows_that_it_has_alone() -> None:
+def test_each_has_the_rows_that_it_has_alone():
     sink = NewSink("queue", "replies.acme.1", "acme")
     deadline = NOW + timedelta(hours=2)
     given: dict[str, Any] = {"lane": "acme", "priority": 1, "deadline_at": deadline}
@@ -73,7 +73,7 @@ def test_each_has_the_rows_that_it_has_alone() -> None:
     assert keys == [f"{stored.uid.hex}:{place}:1" for place in range(len(keys))]
 
 
-def test_keys_are_in_the_order_in_which_their_processes_were_submitted() -> None:
+def test_keys_are_in_the_order_in_which_their_processes_were_submitted():
     first = [submit("toy_line", subject=f"Toy {n}", input={}) for n in range(3)]
     last = submit_many("toy_line", [NewProcess(f"Toy {n}", {}) for n in range(30)])
 
@@ -83,7 +83,7 @@ def test_keys_are_in_the_order_in_which_their_processes_were_submitted() -> None
     assert len(set(uids)) == 33
 
 
-def test_processes_of_one_lane_get_successive_turns(settings: Any) -> None:
+def test_processes_of_one_lane_get_successive_turns(settings):
     settings.SAS_FAIR_SECONDS = 1
     submit("toy_line", subject="First", input={}, lane="acme", now=NOW)
 
@@ -97,12 +97,10 @@ def test_processes_of_one_lane_get_successive_turns(settings: Any) -> None:
     assert places == [1.0, 2.0, 0.0, 0.0]
 
 
-def test_however_many_they_are_the_statements_are_the_same() -> None:
+def test_however_many_they_are_the_statements_are_the_same():
     counts = []
     for many in (1, 50):
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
+        with CaptureQueriesContext(connection) as queries:
             submit_many("toy_line", [NewProcess(f"Toy {n}", {}) for n in range(many)], now=NOW)
         counts.append(len(queries))
 
@@ -110,7 +108,7 @@ def test_however_many_they_are_the_statements_are_the_same() -> None:
     assert Process.objects.count() == 51
 
 
-def test_one_that_is_wrong_leaves_none() -> None:
+def test_one_that_is_wrong_leaves_none():
     for wrong, error in (
         (NewProcess("Toy", {}, priority=-1), ValueError),
         (NewProcess("Toy", {"at": NOW}), TypeError),
@@ -122,7 +120,7 @@ def test_one_that_is_wrong_leaves_none() -> None:
     assert (Process.objects.count(), Step.objects.count(), Journal.objects.count()) == (0, 0, 0)
 
 
-def test_what_fails_after_the_first_rows_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_after_the_first_rows_leaves_none(monkeypatch):
     def fail(*args: Any) -> None:
         assert Step.objects.exists()
         raise RuntimeError("the disk is full")
@@ -134,7 +132,7 @@ def test_what_fails_after_the_first_rows_leaves_none(monkeypatch: pytest.MonkeyP
     assert (Process.objects.count(), Step.objects.count()) == (0, 0)
 
 
-def test_what_fails_takes_the_callers_transaction_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_takes_the_callers_transaction_with_it(monkeypatch):
     def fail(*args: Any) -> None:
         raise RuntimeError("the disk is full")
 
@@ -148,9 +146,7 @@ def test_what_fails_takes_the_callers_transaction_with_it(monkeypatch: pytest.Mo
     assert Process.objects.count() == 0
 
 
-def test_an_unknown_agent_leaves_the_callers_transaction_as_it_was(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_unknown_agent_leaves_the_callers_transaction_as_it_was(monkeypatch):
     with transaction.atomic():
         submit_many("toy_line", [NewProcess("Mine", {})], now=NOW)
         monkeypatch.setattr("workers.definitions.registry._agents", {})
@@ -160,7 +156,7 @@ def test_an_unknown_agent_leaves_the_callers_transaction_as_it_was(
     assert Process.objects.count() == 1
 
 
-def test_what_is_refused_leaves_the_callers_transaction_as_it_was() -> None:
+def test_what_is_refused_leaves_the_callers_transaction_as_it_was():
     with transaction.atomic():
         submit_many("toy_line", [NewProcess("Mine", {})], now=NOW)
         with pytest.raises(ValueError, match="n is nan"):
@@ -169,13 +165,13 @@ def test_what_is_refused_leaves_the_callers_transaction_as_it_was() -> None:
     assert Process.objects.count() == 1
 
 
-def test_submit_many_of_empty_list_returns_empty_list() -> None:
+def test_submit_many_of_empty_list_returns_empty_list():
     assert submit_many("toy_line", []) == []
 
 
 def test_a_definition_is_completed_once_and_anew_where_an_agent_or_a_setting_is_another(
-    monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> None:
+    monkeypatch, settings
+):
     checked: list[str] = []
     real = Workflow._check_values
     monkeypatch.setattr(

@@ -12,10 +12,10 @@ import pytest
 from django.db import OperationalError, transaction
 from django.test import override_settings
 
-from tests.concurrency.matrix.pausing import Session, meet
+from tests.concurrency.matrix.pausing import meet
 from tests.concurrency.test_lock_order import unlocked, waiting_for
 from tests.integration.conftest import NOW, claim, only
-from tests.integration.test_store_settling import Toy, a_result, settle
+from tests.integration.test_store_settling import a_result, settle
 from workers import scheduler
 from workers.client.submission import submit
 from workers.models import Flow, Hold, Journal, Process, Sink, Step
@@ -44,9 +44,7 @@ def settling_of(*claims: Claim) -> Callable[[], settle_replies.SettleResult]:
 @pytest.mark.parametrize(
     ("after", "winner"), [(AFTER_READ, 1), (AFTER_LOCKED, 0)], ids=["read", "locked"]
 )
-def test_two_settlements_share_an_agent_s_room(
-    after: int, winner: int, two: tuple[Session, Session], toy: Toy
-) -> None:
+def test_two_settlements_share_an_agent_s_room(after, winner, two, toy):
     toy()
     # They come to the same agent from two.
     Step.objects.filter(process=toy(), name="one").update(agent="toy.gamma")
@@ -78,9 +76,7 @@ def _flow(**values: Any) -> Callable[[], object]:
     ],
     ids=["forced", "rate", "window", "hold", "gone"],
 )
-def test_what_has_changed_before_the_lock_counts(
-    change: Callable[[], object], two: tuple[Session, Session], toy: Toy
-) -> None:
+def test_what_has_changed_before_the_lock_counts(change, two, toy):
     process = toy()
     (one,) = claim()
 
@@ -95,7 +91,7 @@ def test_what_has_changed_before_the_lock_counts(
     ]
 
 
-def test_room_that_came_free_is_told_and_nothing_of_another_order_is_touched(toy: Toy) -> None:
+def test_room_that_came_free_is_told_and_nothing_of_another_order_is_touched(toy):
     Flow.objects.filter(agent="toy.alpha").update(window=1)
     toy()
     waiting = toy()
@@ -110,8 +106,8 @@ def test_room_that_came_free_is_told_and_nothing_of_another_order_is_touched(toy
 
 @pytest.mark.parametrize(("seconds", "waited_for"), [(0.05, set()), (0.15, {"toy.alpha"})])
 def test_where_there_is_room_a_new_step_is_left_to_its_wake_up_for_a_moment(
-    seconds: float, waited_for: set[str], toy: Toy
-) -> None:
+    seconds, waited_for, toy
+):
     toy()
     (one,) = claim()
     waiting = toy()
@@ -123,7 +119,7 @@ def test_where_there_is_room_a_new_step_is_left_to_its_wake_up_for_a_moment(
     assert only(waiting, "one").state == "pending"
 
 
-def test_no_step_that_was_queued_just_now_hides_those_behind_it(toy: Toy) -> None:
+def test_no_step_that_was_queued_just_now_hides_those_behind_it(toy):
     first, other, _ = toy("toy_narrow"), toy("toy_narrow"), toy("toy_narrow")
     (one, two) = claim()[:2]
     later = NOW + timedelta(seconds=5)
@@ -134,7 +130,7 @@ def test_no_step_that_was_queued_just_now_hides_those_behind_it(toy: Toy) -> Non
 
 
 @override_settings(SAS_CLAIM_BATCH=2)
-def test_as_many_steps_are_taken_after_a_settlement_as_room_came_free(toy: Toy) -> None:
+def test_as_many_steps_are_taken_after_a_settlement_as_room_came_free(toy):
     Flow.objects.filter(agent="toy.alpha").update(window=5)
     for _ in range(10):
         toy()
@@ -149,7 +145,7 @@ def test_as_many_steps_are_taken_after_a_settlement_as_room_came_free(toy: Toy) 
     assert Step.objects.filter(name="one", state="processing").count() == 5
 
 
-def test_settlement_reports_no_freed_room_if_no_step_waits(toy: Toy) -> None:
+def test_settlement_reports_no_freed_room_if_no_step_waits(toy):
     toy()
     (one,) = claim()
 
@@ -157,12 +153,7 @@ def test_settlement_reports_no_freed_room_if_no_step_waits(toy: Toy) -> None:
 
 
 @pytest.mark.parametrize("error", [OperationalError("timeout"), ValueError("what is that?")])
-def test_where_those_that_wait_cannot_be_claimed_they_wait(
-    error: Exception,
-    toy: Toy,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_where_those_that_wait_cannot_be_claimed_they_wait(error, toy, monkeypatch, caplog):
     Flow.objects.filter(agent="toy.alpha").update(window=1)
     toy()
     waiting = toy()
@@ -183,9 +174,7 @@ def test_where_those_that_wait_cannot_be_claimed_they_wait(
     assert taken.process_id == waiting.pk
 
 
-def test_what_a_reply_that_cannot_be_stored_leads_to_wakes_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_a_reply_that_cannot_be_stored_leads_to_wakes_once(monkeypatch):
     woken: list[set[str]] = []
     waiting = settle_replies.SettleResult(waited_for={"toy.alpha"}, applied=1)
     outcomes = [ValueError("what is that?"), waiting]
@@ -197,9 +186,7 @@ def test_what_a_reply_that_cannot_be_stored_leads_to_wakes_once(
     assert [agents for agents in woken if agents] == [{"toy.alpha"}]
 
 
-def test_reply_asks_for_relay_only_if_its_process_has_a_sink(
-    toy: Toy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reply_asks_for_relay_only_if_its_process_has_a_sink(toy, monkeypatch):
     asked: list[bool] = []
     monkeypatch.setattr(dispatch, "report_later", lambda: asked.append(True))
     toy()
@@ -219,9 +206,7 @@ class TestItsTransaction:
     """Where plans are kept, and nobody else's transaction is open."""
 
     @pytest.mark.parametrize("place", [0, 2])
-    def test_settlement_waiting_for_a_step_lock_holds_no_later_step(
-        self, place: int, toy: Toy
-    ) -> None:
+    def test_settlement_waiting_for_a_step_lock_holds_no_later_step(self, place, toy):
         for _ in range(4):
             toy()
         claims = sorted(claim(), key=attrgetter("step_id"))
@@ -234,7 +219,7 @@ class TestItsTransaction:
         assert free == ids[place + 1 :]
         assert results[0].applied == 4
 
-    def test_what_its_agent_writes_meanwhile_is_read_again(self, toy: Toy) -> None:
+    def test_what_its_agent_writes_meanwhile_is_read_again(self, toy):
         process, _ = toy(), toy()
         one, other = claim()
         replies = [a_result(one), a_result(other)]
@@ -247,9 +232,7 @@ class TestItsTransaction:
         # What the row has got meanwhile is gone with its claim.
         assert only(process, "one").reply is None
 
-    def test_two_branches_that_end_at_once_do_not_lose_their_join(
-        self, two: tuple[Session, Session], toy: Toy
-    ) -> None:
+    def test_two_branches_that_end_at_once_do_not_lose_their_join(self, two, toy):
         process = toy("toy_diamond")
         (top,) = claim()
         left, right = settle([a_result(top)]).claims
@@ -260,9 +243,7 @@ class TestItsTransaction:
         assert sum(len(turn.result.claims) for turn in turns) == 1
         assert only(process, "bottom").state == "processing"
 
-    def test_an_order_that_is_paused_just_now_goes_no_further(
-        self, two: tuple[Session, Session], toy: Toy
-    ) -> None:
+    def test_an_order_that_is_paused_just_now_goes_no_further(self, two, toy):
         process = toy()
         (one,) = claim()
 

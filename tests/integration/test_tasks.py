@@ -24,13 +24,8 @@ LOOKS: list[tuple[Callable[[], None], object, str]] = [
 @pytest.mark.parametrize(("task", "module", "name"), LOOKS, ids=[name for *_, name in LOOKS])
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError])
 def test_a_look_that_meets_no_database_is_left_to_the_next(
-    task: Callable[[], None],
-    module: object,
-    name: str,
-    error: type[Exception],
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    task, module, name, error, monkeypatch, caplog
+):
     def away() -> None:
         raise error("gone\n\tIs the server running?\n")
 
@@ -45,9 +40,7 @@ def test_a_look_that_meets_no_database_is_left_to_the_next(
 
 
 @pytest.mark.parametrize(("task", "module", "name"), LOOKS, ids=[name for *_, name in LOOKS])
-def test_a_look_that_fails_otherwise_is_heard_of(
-    task: Callable[[], None], module: object, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_look_that_fails_otherwise_is_heard_of(task, module, name, monkeypatch):
     def broken() -> None:
         raise KeyError("a bug")
 
@@ -59,9 +52,7 @@ def test_a_look_that_fails_otherwise_is_heard_of(
 
 
 @pytest.mark.parametrize(("nudges", "looks"), [(0, 1), (1, 2), (7, 2)])
-def test_one_more_look_serves_every_nudge_that_came_meanwhile(
-    nudges: int, looks: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_more_look_serves_every_nudge_that_came_meanwhile(nudges, looks, monkeypatch):
     waiting: list[int] = []
     looked: list[int] = []
 

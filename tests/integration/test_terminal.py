@@ -19,7 +19,7 @@ FORGED = "\x1b[2J\x9b1m\u202ered\n  forged_step          processed"
 STEERING = "\x1b\x9b\u202e"
 
 
-def test_every_command_prints_through_it() -> None:
+def test_every_command_prints_through_it():
     apps = ("orders", "workers", "workers.ops", "workers.desk")
     ours = {name: app for name, app in get_commands().items() if app in apps}
     modules = [f"{app}.management.commands.{name}" for name, app in ours.items()]
@@ -49,7 +49,7 @@ class Said(TerminalCommand):
     ("options", "named"),
     [({"reason": "caf\udce9"}, "--reason"), ({"dead_letter": ["a", "b\udcff"]}, "--dead-letter")],
 )
-def test_an_option_that_is_no_utf_8_is_refused(options: dict[str, Any], named: str) -> None:
+def test_an_option_that_is_no_utf_8_is_refused(options, named):
     with pytest.raises(CommandError, match=f"{named} must be text without NUL"):
         call_command(Anything(), **options)
 
@@ -69,7 +69,7 @@ def test_a_write_is_a_line_and_steers_nothing(
     assert err.getvalue() == "e\n\tf\\u001b\\u202e\n"
 
 
-def test_a_process_and_its_sinks_forge_nothing() -> None:
+def test_a_process_and_its_sinks_forge_nothing():
     process = order_in_error().process
     Process.objects.filter(pk=process.pk).update(subject=FORGED)
     SinkFactory(

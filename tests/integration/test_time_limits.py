@@ -31,7 +31,7 @@ def use_time_up(wire: Wire) -> None:
 
 
 class TestTotal:
-    def test_a_failure_past_the_time_for_all_attempts_is_the_last(self, wire: Wire) -> None:
+    def test_a_failure_past_the_time_for_all_attempts_is_the_last(self, wire):
         toy.script["toy.alpha"] = fail
         process = submit("toy_in_all", subject="Toy 1", input={})
         wire.run_until_idle()
@@ -45,7 +45,7 @@ class TestTotal:
         row = Journal.objects.get(process=process, event="failed", after="error")
         assert row.detail["reason"] == "total_exhausted"
 
-    def test_an_outage_alone_uses_no_time_up(self, wire: Wire) -> None:
+    def test_an_outage_alone_uses_no_time_up(self, wire):
         toy.script["toy.alpha"] = be_away
         submit("toy_in_all", subject="Toy 1", input={})
         for _ in range(5):
@@ -56,7 +56,7 @@ class TestTotal:
 
         assert Process.objects.get().state == "processed"
 
-    def test_a_failure_after_an_outage_is_not_the_last(self, wire: Wire) -> None:
+    def test_a_failure_after_an_outage_is_not_the_last(self, wire):
         toy.script["toy.alpha"] = fail
         process = submit("toy_in_all", subject="Toy 1", input={})
         wire.run_until_idle()
@@ -71,7 +71,7 @@ class TestTotal:
         step = only(process, "try")
         assert (step.state, step.failure_count) == ("pending", 2)
 
-    def test_a_resubmission_gives_the_time_back(self, wire: Wire) -> None:
+    def test_a_resubmission_gives_the_time_back(self, wire):
         toy.script["toy.alpha"] = fail
         process = submit("toy_in_all", subject="Toy 1", input={})
         wire.run_until_idle()
@@ -83,7 +83,7 @@ class TestTotal:
 
 
 class TestDeadline:
-    def test_a_process_past_its_deadline_is_undone(self, wire: Wire) -> None:
+    def test_a_process_past_its_deadline_is_undone(self, wire):
         toy.script["toy.beta"] = be_away
         process = submit("toy_dated", subject="Toy 1", input={})
         wire.run_until_idle()
@@ -98,7 +98,7 @@ class TestDeadline:
         assert Journal.objects.filter(process=process, event="deadline_passed").count() == 1
         assert invariants.violations() == []
 
-    def test_one_in_error_is_undone_as_well(self, wire: Wire) -> None:
+    def test_one_in_error_is_undone_as_well(self, wire):
         def refuse(call: Call) -> dict[str, Any]:
             raise Permanent("no", "no")
 
@@ -111,7 +111,7 @@ class TestDeadline:
 
         assert Process.objects.get().state == "compensated"
 
-    def test_a_pause_does_not_stop_it(self, wire: Wire) -> None:
+    def test_a_pause_does_not_stop_it(self, wire):
         process = submit("toy_dated", subject="Toy 1", input={})
         operations.pause(process.pk, actor="ann", reason="")
         pass_time(3601)
@@ -120,7 +120,7 @@ class TestDeadline:
 
         assert Process.objects.get().state == "compensated"
 
-    def test_it_never_applies_to_undoing(self, wire: Wire) -> None:
+    def test_it_never_applies_to_undoing(self, wire):
         toy.script["toy.undoer"] = be_away
         process = submit("toy_dated", subject="Toy 1", input={})
         begin(wire)
@@ -136,7 +136,7 @@ class TestDeadline:
         assert Process.objects.get().state == "cancelled"
         assert not Alert.objects.filter(code="deadline_passed").exists()
 
-    def test_one_that_begins_again_still_has_its_deadline(self, wire: Wire) -> None:
+    def test_one_that_begins_again_still_has_its_deadline(self, wire):
         def refuse(call: Call) -> dict[str, Any]:
             raise Permanent("no", "no", no_effect=True)
 
@@ -162,7 +162,7 @@ class TestDeadline:
         process.refresh_from_db()
         assert (process.state, process.deadline_at) == ("compensated", None)
 
-    def test_a_workflow_may_only_want_to_be_told(self, wire: Wire) -> None:
+    def test_a_workflow_may_only_want_to_be_told(self, wire):
         toy.script["toy.alpha"] = be_away
         submit("toy_watched", subject="Toy 1", input={})
         wire.run_until_idle()
@@ -175,7 +175,7 @@ class TestDeadline:
         assert Process.objects.get().state == "processed"
         assert Alert.objects.get().code == "deadline_passed"
 
-    def test_a_process_in_time_keeps_its_deadline(self, wire: Wire) -> None:
+    def test_a_process_in_time_keeps_its_deadline(self, wire):
         process = submit("toy_dated", subject="Toy 1", input={}, deadline_at=LATER)
         sweep()
         wire.run_until_idle()

@@ -13,11 +13,11 @@ from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import Permanent, Transient
 from workers.http import trace_headers
-from workers.testing import Wire, pass_time
+from workers.testing import pass_time
 
 
 @pytest.fixture
-def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
+def spans(monkeypatch) -> InMemorySpanExporter:
     spans, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(spans))
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
@@ -28,7 +28,7 @@ def refuse(call: Call) -> dict[str, Any]:
     raise Permanent("full", "no van left", no_effect=True)
 
 
-def test_an_order_is_one_trace(spans: InMemorySpanExporter, wire: Wire) -> None:
+def test_an_order_is_one_trace(spans, wire):
     told: list[str] = []
 
     def ship(call: Call) -> dict[str, Any]:

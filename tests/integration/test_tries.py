@@ -20,9 +20,7 @@ from workers.protocol.messages import Request
     ("effect", "tries"),
     [(Effect.UNSAFE, 1), (Effect.QUERYABLE, 1), (Effect.IDEMPOTENT, 3), (Effect.NONE, 3)],
 )
-def test_call_is_repeated_within_it_only_where_that_is_harmless(
-    monkeypatch: pytest.MonkeyPatch, effect: Effect, tries: int
-) -> None:
+def test_call_is_repeated_within_it_only_where_that_is_harmless(monkeypatch, effect, tries):
     made: list[int] = []
 
     def call_a_service(call: Call) -> dict[str, Any]:

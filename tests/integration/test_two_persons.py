@@ -28,14 +28,13 @@ from workers.rules.two_persons import GOOD_FOR
 from workers.store.alert_resolution import resolve_ended
 from workers.store.db import dialect
 from workers.store.operate import undo_requests
-from workers.testing import Wire
 
 ANN: dict[str, Any] = {"actor": "operator:ann", "reason": "sent twice"}
 BOB = "operator:bob"
 
 
 @pytest.fixture(autouse=True)
-def worths(settings: LazySettings) -> Iterator[dict[int, Decimal]]:
+def worths(settings) -> Iterator[dict[int, Decimal]]:
     """What processes are worth, by id; two persons are needed above 1,000."""
     settings.SAS_TWO_PERSONS_ABOVE = "1000"
     known: dict[int, Decimal] = {}
@@ -46,7 +45,7 @@ def worths(settings: LazySettings) -> Iterator[dict[int, Decimal]]:
 
 
 @pytest.fixture
-def rich(wire: Wire, worths: dict[int, Decimal]) -> Process:
+def rich(wire, worths) -> Process:
     """A process in error that is worth more; its first two steps are done."""
     process = toys.failed(wire)
     worths[process.pk] = Decimal("1000.01")
@@ -70,9 +69,7 @@ def acts(process: Process) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("worth", ["1000.01", None])
-def test_one_operator_cannot_undo_process_of_high_or_unknown_worth(
-    rich: Process, worths: dict[int, Decimal], worth: str | None
-) -> None:
+def test_one_operator_cannot_undo_process_of_high_or_unknown_worth(rich, worths, worth):
     if worth is None:
         del worths[rich.pk]
     rows = list(Journal.objects.values())
@@ -88,7 +85,7 @@ def test_one_operator_cannot_undo_process_of_high_or_unknown_worth(
     assert (state_of(rich), list(Journal.objects.values())) == ("error", rows)
 
 
-def test_what_it_is_worth_cannot_be_asked_and_counts_as_too_much(rich: Process) -> None:
+def test_what_it_is_worth_cannot_be_asked_and_counts_as_too_much(rich):
     def broken(ids: Any) -> Any:
         raise RuntimeError("no prices")
 
@@ -98,9 +95,7 @@ def test_what_it_is_worth_cannot_be_asked_and_counts_as_too_much(rich: Process) 
 
 
 @pytest.mark.parametrize("how", ["as much", "off", "submitter:acme", "scheduler@host"])
-def test_one_is_enough(
-    rich: Process, worths: dict[int, Decimal], settings: LazySettings, how: str
-) -> None:
+def test_one_is_enough(rich, worths, settings, how):
     if how == "as much":
         worths[rich.pk] = Decimal("1000.00")
     if how == "off":
@@ -110,9 +105,7 @@ def test_one_is_enough(
     assert state_of(rich) == "compensating"
 
 
-def test_cancelling_process_without_effects_needs_no_second_person(
-    wire: Wire, worths: dict[int, Decimal]
-) -> None:
+def test_cancelling_process_without_effects_needs_no_second_person(wire, worths):
     process = toys.editable(wire)
     worths[process.pk] = Decimal(5000)
     operations.undo(process.pk, outcome="cancelled", **ANN)
@@ -143,7 +136,7 @@ def test_invalid_two_persons_sum_refuses_every_undo(
 # ---------------------------------------------------------------- asking and deciding
 
 
-def test_one_asks_and_another_approves(rich: Process, wire: Wire) -> None:
+def test_one_asks_and_another_approves(rich, wire):
     number = ask(rich)
     assert state_of(rich) == "error"
     row = UndoRequest.objects.get()
@@ -171,9 +164,7 @@ def test_one_asks_and_another_approves(rich: Process, wire: Wire) -> None:
     assert state_of(rich) == "cancelled"
 
 
-def test_request_for_approval_raises_alert_and_incident(
-    rich: Process, worths: dict[int, Decimal]
-) -> None:
+def test_request_for_approval_raises_alert_and_incident(rich, worths):
     ask(rich)
 
     alert = Alert.objects.get(code="undo_requested")
@@ -191,7 +182,7 @@ def test_request_for_approval_raises_alert_and_incident(
 
 
 @pytest.mark.parametrize("what", ["declined", "approved", "moved", "a day old"])
-def test_decided_moved_or_old_request_resolves_its_alert(rich: Process, what: str) -> None:
+def test_decided_moved_or_old_request_resolves_its_alert(rich, what):
     now = dialect.read_clock()
     number = ask(rich)
     resolve_ended(now)
@@ -206,14 +197,14 @@ def test_decided_moved_or_old_request_resolves_its_alert(rich: Process, what: st
     assert Alert.objects.get(code="undo_requested").resolved_at
 
 
-def test_who_asks_again_is_told_of_as_the_same(rich: Process) -> None:
+def test_who_asks_again_is_told_of_as_the_same(rich):
     undo_requests.decide(ask(rich), is_approved=False, actor=BOB, reason="not yet")
     ask(rich, actor="operator:cleo")
     alert = Alert.objects.get(code="undo_requested")
     assert (alert.times, alert.params["actor"]) == (2, "operator:cleo")
 
 
-def test_a_request_that_is_refused_tells_nobody(rich: Process) -> None:
+def test_a_request_that_is_refused_tells_nobody(rich):
     ask(rich)
     rows = list(Alert.objects.values())
     with pytest.raises(StateError):
@@ -221,21 +212,21 @@ def test_a_request_that_is_refused_tells_nobody(rich: Process) -> None:
     assert list(Alert.objects.values()) == rows
 
 
-def test_each_verb_goes_the_same_way(rich: Process) -> None:
+def test_each_verb_goes_the_same_way(rich):
     number = ask(rich, "begin_again", step="ask")
     undo_requests.decide(number, is_approved=True, actor=BOB)
     assert Process.objects.get(pk=rich.pk).renews == ["ask", "then"]
 
 
 @pytest.mark.parametrize("is_approved", [True, False])
-def test_operator_cannot_decide_own_request(rich: Process, is_approved: bool) -> None:
+def test_operator_cannot_decide_own_request(rich, is_approved):
     number = ask(rich)
     with pytest.raises(StateError, match="somebody else decides"):
         undo_requests.decide(number, is_approved=is_approved, actor="operator:ann")
     assert (state_of(rich), UndoRequest.objects.get().state) == ("error", "waiting")
 
 
-def test_a_declined_one_changes_nothing_and_one_may_ask_again(rich: Process) -> None:
+def test_a_declined_one_changes_nothing_and_one_may_ask_again(rich):
     found = undo_requests.decide(ask(rich), is_approved=False, actor=BOB, reason="not again")
     assert found == undo_requests.Decision()
     assert state_of(rich) == "error"
@@ -244,7 +235,7 @@ def test_a_declined_one_changes_nothing_and_one_may_ask_again(rich: Process) -> 
     ask(rich)
 
 
-def test_of_two_decisions_one_counts(rich: Process) -> None:
+def test_of_two_decisions_one_counts(rich):
     number = ask(rich)
     undo_requests.decide(number, is_approved=True, actor=BOB)
     rows = Journal.objects.count()
@@ -254,7 +245,7 @@ def test_of_two_decisions_one_counts(rich: Process) -> None:
     assert Journal.objects.count() == rows
 
 
-def test_one_waits_at_a_time(rich: Process) -> None:
+def test_one_waits_at_a_time(rich):
     number = ask(rich)
     with pytest.raises(StateError, match=f"asked for that already: request {number} waits"):
         ask(rich, actor="operator:eve")
@@ -265,7 +256,7 @@ def test_one_waits_at_a_time(rich: Process) -> None:
         )  # fmt: skip
 
 
-def test_one_that_does_not_exist_is_told() -> None:
+def test_one_that_does_not_exist_is_told():
     with pytest.raises(StateError, match="no request 77"):
         undo_requests.decide(77, is_approved=True, actor=BOB)
 
@@ -277,7 +268,7 @@ def move(process: Process) -> None:
     operations.resubmit(process.pk, actor="operator:eve", reason="try again")
 
 
-def test_a_process_that_has_moved_is_left_alone(rich: Process) -> None:
+def test_a_process_that_has_moved_is_left_alone(rich):
     number = ask(rich)
     move(rich)
     found = undo_requests.decide(number, is_approved=True, actor=BOB)
@@ -291,7 +282,7 @@ def test_a_process_that_has_moved_is_left_alone(rich: Process) -> None:
     assert Journal.objects.get(event="undo_declined").detail["code"] == "undo_moved"
 
 
-def test_approval_is_refused_if_undo_plan_has_changed(rich: Process) -> None:
+def test_approval_is_refused_if_undo_plan_has_changed(rich):
     number = ask(rich)
     # As after an effect that a step had or lost.
     UndoRequest.objects.update(undo=["undo_first"])
@@ -304,9 +295,7 @@ def test_approval_is_refused_if_undo_plan_has_changed(rich: Process) -> None:
     ("verb", "step", "code"),
     [("skip", "two", "undo_moved"), ("complete", "two", "undo_moved"), ("cancel", "", None)],
 )
-def test_approval_is_refused_after_a_further_attempt_of_its_step(
-    wire: Wire, worths: dict[int, Decimal], verb: str, step: str, code: str | None
-) -> None:
+def test_approval_is_refused_after_a_further_attempt_of_its_step(wire, worths, verb, step, code):
     process = toys.resting(wire)
     worths[process.pk] = Decimal("2000")
     given = {"result": {}} if verb == "complete" else {}
@@ -322,7 +311,7 @@ def test_approval_is_refused_after_a_further_attempt_of_its_step(
     assert (decision.refusal and decision.refusal.code) == code
 
 
-def test_a_request_is_good_for_a_day(rich: Process) -> None:
+def test_a_request_is_good_for_a_day(rich):
     number = ask(rich)
     assert timedelta(hours=24) == GOOD_FOR
     later = dialect.read_clock() + GOOD_FOR + timedelta(seconds=1)
@@ -333,7 +322,7 @@ def test_a_request_is_good_for_a_day(rich: Process) -> None:
 
 
 @pytest.mark.parametrize("why", ["moved", "expired"])
-def test_one_that_is_over_gives_way(rich: Process, why: str) -> None:
+def test_one_that_is_over_gives_way(rich, why):
     first = ask(rich)
     now = None
     if why == "moved":
@@ -345,7 +334,7 @@ def test_one_that_is_over_gives_way(rich: Process, why: str) -> None:
     assert UndoRequest.objects.get(pk=second).state == "waiting"
 
 
-def test_what_cannot_be_undone_cannot_be_asked_for(rich: Process) -> None:
+def test_what_cannot_be_undone_cannot_be_asked_for(rich):
     Process.objects.filter(pk=rich.pk).update(no_return=["first"])
     with pytest.raises(StateError, match="past its point of no return"):
         ask(rich)
@@ -357,9 +346,7 @@ def test_what_cannot_be_undone_cannot_be_asked_for(rich: Process) -> None:
 # ---------------------------------------------------------------- jobs
 
 
-def test_a_job_refuses_them_with_the_reason(
-    rich: Process, wire: Wire, worths: dict[int, Decimal]
-) -> None:
+def test_a_job_refuses_them_with_the_reason(rich, wire, worths):
     poor = toys.failed(wire, subject="Toy 2")
     worths[poor.pk] = Decimal(10)
     seen = {one.pk: Process.objects.get(pk=one.pk).sequence for one in (rich, poor)}

@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 
 from orders.incidents import totals
@@ -30,7 +29,7 @@ BOB = "operator:bob"
 
 
 @pytest.fixture(autouse=True)
-def _all_are_worth_more(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> None:
+def _all_are_worth_more(settings, monkeypatch) -> None:
     settings.SAS_TWO_PERSONS_ABOVE = "100"
     monkeypatch.setattr(amounts, "_appraisers", [lambda ids: dict.fromkeys(ids, Decimal("100.01"))])
 
@@ -141,7 +140,7 @@ each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
 @each_way
-def test_one_operator_is_refused_each_verb_above_the_sum(wire: Wire, way: Way) -> None:
+def test_one_operator_is_refused_each_verb_above_the_sum(wire, way):
     process = way.make(wire)
     before = every_row()
     with pytest.raises(StateError, match="this takes two persons"):
@@ -150,7 +149,7 @@ def test_one_operator_is_refused_each_verb_above_the_sum(wire: Wire, way: Way) -
 
 
 @each_way
-def test_a_terminal_is_refused_with_the_same_reason(wire: Wire, way: Way) -> None:
+def test_a_terminal_is_refused_with_the_same_reason(wire, way):
     process = way.make(wire)
     before = every_row()
     verb, *options = way.terminal
@@ -160,7 +159,7 @@ def test_a_terminal_is_refused_with_the_same_reason(wire: Wire, way: Way) -> Non
 
 
 @each_way
-def test_one_asks_and_another_approves(wire: Wire, way: Way) -> None:
+def test_one_asks_and_another_approves(wire, way):
     process = way.make(wire)
     number = undo_requests.ask(process.pk, way.act, **ANN)
     assert UndoRequest.objects.get().undo == way.moves
@@ -174,7 +173,7 @@ def test_one_asks_and_another_approves(wire: Wire, way: Way) -> None:
 
 
 @each_way
-def test_a_declined_one_changes_nothing(wire: Wire, way: Way) -> None:
+def test_a_declined_one_changes_nothing(wire, way):
     process = way.make(wire)
     number = undo_requests.ask(process.pk, way.act, **ANN)
     steps = list(Step.objects.values())
@@ -185,20 +184,20 @@ def test_a_declined_one_changes_nothing(wire: Wire, way: Way) -> None:
 
 
 @each_way
-def test_a_machine_is_asked_nothing(wire: Wire, way: Way, settings: LazySettings) -> None:
+def test_a_machine_is_asked_nothing(wire, way, settings):
     settings.SAS_TWO_PERSONS_ABOVE = ""
     process = way.make(wire)
     way.alone(process.pk)
     assert Journal.objects.filter(process=process, event=way.event).exists()
 
 
-def test_an_event_of_the_application_is_no_person(wire: Wire) -> None:
+def test_an_event_of_the_application_is_no_person(wire):
     process = toys.asked(wire)
     outcome = callbacks.complete_step(process.pk, "ask", {}, actor="bank")
     assert outcome == "accepted"
 
 
-def test_what_no_longer_may_be_edited_leaves_nothing_behind(wire: Wire) -> None:
+def test_what_no_longer_may_be_edited_leaves_nothing_behind(wire):
     process = toys.editable(wire)
     number = undo_requests.ask(process.pk, WAYS["edit"].act, **ANN)
     # As by code that was deployed meanwhile: it moves something else than was asked for.
@@ -212,14 +211,14 @@ def test_what_no_longer_may_be_edited_leaves_nothing_behind(wire: Wire) -> None:
     assert not Journal.objects.filter(event="input_edited").exists()
 
 
-def test_an_answer_that_would_change_nothing_cannot_be_asked_for(wire: Wire) -> None:
+def test_an_answer_that_would_change_nothing_cannot_be_asked_for(wire):
     process = toys.failed(wire)
     with pytest.raises(StateError) as refusal:
         undo_requests.ask(process.pk, Act("answer", "first", WAYS["approve"].act.params), **ANN)
     assert refusal.value.code == "answer_unwanted"
 
 
-def test_a_job_does_not_call_again_on_one_s_word(wire: Wire) -> None:
+def test_a_job_does_not_call_again_on_one_s_word(wire):
     process = doubtful(wire)
     sequence = Process.objects.get(pk=process.pk).sequence
     jobs.start(
@@ -229,12 +228,12 @@ def test_a_job_does_not_call_again_on_one_s_word(wire: Wire) -> None:
     assert Process.objects.get(pk=process.pk).state == "error"
 
 
-def test_a_resubmit_that_doubts_nothing_is_one_person_s(wire: Wire) -> None:
+def test_a_resubmit_that_doubts_nothing_is_one_person_s(wire):
     process = toys.failed(wire)
     assert operations.resubmit(process.pk, **ANN) == ["then"]
 
 
-def test_a_return_is_worth_what_it_gives_back(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_return_is_worth_what_it_gives_back(wire, monkeypatch):
     monkeypatch.setattr(amounts, "_appraisers", [totals])
     # To begin it moves nothing yet: both its answers ask.
     large, small = (begun_return(total) for total in ("162.00", "99.00"))

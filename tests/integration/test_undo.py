@@ -43,7 +43,7 @@ def undone_steps() -> list[str]:
 
 
 @pytest.mark.fault("F24")
-def test_a_refusal_undoes_what_was_done_in_reverse_and_wakes_nobody(wire: Wire) -> None:
+def test_a_refusal_undoes_what_was_done_in_reverse_and_wakes_nobody(wire):
     toy.script["toy.delta"] = failing(Refused("declined", "not today"))
     process = submit("toy_undoable", subject="Toy 1", input={})
 
@@ -68,7 +68,7 @@ def test_a_refusal_undoes_what_was_done_in_reverse_and_wakes_nobody(wire: Wire) 
     assert (process.outcome, process.finished_at is not None) == ("compensated", True)
 
 
-def test_an_undo_gets_the_key_and_the_result_of_what_it_undoes(wire: Wire) -> None:
+def test_an_undo_gets_the_key_and_the_result_of_what_it_undoes(wire):
     seen: dict[str, dict[str, Any]] = {}
     toy.script["toy.alpha"] = lambda call: {"id": "a-1"}
     toy.script["toy.undoer"] = lambda call: seen.update({call.step: call.payload}) or {}
@@ -92,9 +92,7 @@ def test_an_undo_gets_the_key_and_the_result_of_what_it_undoes(wire: Wire) -> No
     ],
     ids=["top", "left", "right", "bottom"],
 )
-def test_whichever_step_is_refused_exactly_the_others_are_undone(
-    wire: Wire, step: str, undone: list[str]
-) -> None:
+def test_whichever_step_is_refused_exactly_the_others_are_undone(wire, step, undone):
     toy.script[step] = failing(Refused("declined", "no"))
     process = submit("toy_undoable", subject="Toy 1", input={})
 
@@ -105,7 +103,7 @@ def test_whichever_step_is_refused_exactly_the_others_are_undone(
     assert violations() == []
 
 
-def test_a_step_that_failed_past_its_policy_of_undoing_tells_an_operator(wire: Wire) -> None:
+def test_a_step_that_failed_past_its_policy_of_undoing_tells_an_operator(wire):
     toy.script["toy.gamma"] = failing(Permanent("http_404", "gone"))
     process = submit("toy_undoable", subject="Toy 1", input={})
 
@@ -116,7 +114,7 @@ def test_a_step_that_failed_past_its_policy_of_undoing_tells_an_operator(wire: W
 
 
 @pytest.mark.fault("F2")
-def test_an_effect_whose_reply_was_lost_is_undone_too(wire: Wire) -> None:
+def test_an_effect_whose_reply_was_lost_is_undone_too(wire):
     toy.script["toy.gamma"] = failing(Transient("http_500", "did it, or did not"))
     process = submit("toy_undoable", subject="Toy 1", input={})
 
@@ -128,7 +126,7 @@ def test_an_effect_whose_reply_was_lost_is_undone_too(wire: Wire) -> None:
     assert violations() == []
 
 
-def test_what_is_in_flight_is_drained_before_it_is_undone(wire: Wire) -> None:
+def test_what_is_in_flight_is_drained_before_it_is_undone(wire):
     process = submit("toy_undoable", subject="Toy 1", input={})
     begin(wire)
     wire.deliver_all(CALL)
@@ -156,7 +154,7 @@ def test_what_is_in_flight_is_drained_before_it_is_undone(wire: Wire) -> None:
     assert violations() == []
 
 
-def test_a_silent_branch_is_drained_by_its_deadline(wire: Wire) -> None:
+def test_a_silent_branch_is_drained_by_its_deadline(wire):
     process = submit("toy_undoable", subject="Toy 1", input={})
     begin(wire)
     wire.deliver_all(CALL)
@@ -179,7 +177,7 @@ def test_a_silent_branch_is_drained_by_its_deadline(wire: Wire) -> None:
     assert violations() == []
 
 
-def test_what_is_undone_before_a_process_takes_it_calls_no_agent(wire: Wire) -> None:
+def test_what_is_undone_before_a_process_takes_it_calls_no_agent(wire):
     process = submit("toy_undoable", subject="Toy 1", input={})
 
     operations.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="changed mind")
@@ -191,7 +189,7 @@ def test_what_is_undone_before_a_process_takes_it_calls_no_agent(wire: Wire) -> 
     assert violations() == []
 
 
-def test_cancelling_undoes_and_ends_cancelled(wire: Wire) -> None:
+def test_cancelling_undoes_and_ends_cancelled(wire):
     process = submit("toy_undoable", subject="Toy 1", input={})
     begin(wire)
     wire.deliver_all(CALL)
@@ -209,7 +207,7 @@ def test_cancelling_undoes_and_ends_cancelled(wire: Wire) -> None:
     assert (entry.actor, entry.detail["reason"]) == ("buyer", "changed mind")
 
 
-def test_past_the_point_of_no_return_nothing_is_undone(wire: Wire) -> None:
+def test_past_the_point_of_no_return_nothing_is_undone(wire):
     toy.script["toy.mailer"] = failing(Unavailable("busy", "later", no_effect=True))
     process = submit("toy_undoable", subject="Toy 1", input={})
     run(wire)
@@ -224,7 +222,7 @@ def test_past_the_point_of_no_return_nothing_is_undone(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("outcome", ["cancelled", "compensated"])
-def test_what_is_over_or_on_its_way_back_is_not_turned_round(wire: Wire, outcome: str) -> None:
+def test_what_is_over_or_on_its_way_back_is_not_turned_round(wire, outcome):
     done = submit("toy_line", subject="Toy 1", input={})
     wire.run_until_idle()
     back = submit("toy_undoable", subject="Toy 2", input={})
@@ -236,7 +234,7 @@ def test_what_is_over_or_on_its_way_back_is_not_turned_round(wire: Wire, outcome
 
 
 @pytest.mark.fault("F39")
-def test_an_undo_is_tried_again_until_it_works(wire: Wire) -> None:
+def test_an_undo_is_tried_again_until_it_works(wire):
     def fail_four_times(call: Call) -> dict[str, Any]:
         if call.attempt < 5:
             raise Transient("http_500", "oops")
@@ -254,7 +252,7 @@ def test_an_undo_is_tried_again_until_it_works(wire: Wire) -> None:
 
 
 @pytest.mark.fault("F39")
-def test_a_stuck_undo_is_its_own_alert_and_can_be_resubmitted(wire: Wire) -> None:
+def test_a_stuck_undo_is_its_own_alert_and_can_be_resubmitted(wire):
     toy.script["toy.undoer"] = failing(Transient("http_500", "oops"))
     toy.script["toy.beta"] = failing(Refused("declined", "no"))
     process = submit("toy_undoable", subject="Toy 1", input={})
@@ -278,7 +276,7 @@ def test_a_stuck_undo_is_its_own_alert_and_can_be_resubmitted(wire: Wire) -> Non
 
 
 @pytest.mark.fault("F6")
-def test_a_compensation_survives_every_message_lost(wire: Wire) -> None:
+def test_a_compensation_survives_every_message_lost(wire):
     toy.script["toy.delta"] = failing(Refused("declined", "no"))
     process = submit("toy_undoable", subject="Toy 1", input={})
     for _ in range(60):
@@ -298,7 +296,7 @@ def test_a_compensation_survives_every_message_lost(wire: Wire) -> None:
     assert violations() == []
 
 
-def test_the_agent_that_did_it_is_undone_by_its_own_undo(wire: Wire) -> None:
+def test_the_agent_that_did_it_is_undone_by_its_own_undo(wire):
     toy.script["toy.alpha"] = failing(Permanent("no_route", "cannot deliver there", no_effect=True))
     toy.script["toy.gamma"] = failing(Refused("declined", "no"))
     process = submit("toy_fallback_undo", subject="Toy 1", input={})
@@ -310,7 +308,7 @@ def test_the_agent_that_did_it_is_undone_by_its_own_undo(wire: Wire) -> None:
     assert only(process, "unship").agent == "toy.other_undoer"
 
 
-def test_a_step_that_waits_long_has_all_its_attempts_again(wire: Wire) -> None:
+def test_a_step_that_waits_long_has_all_its_attempts_again(wire):
     toy.script["toy.alpha"] = failing(Permanent("http_404", "not there yet"))
     process = submit("toy_waiting", subject="Toy 1", input={})
     wire.run_until_idle()
@@ -327,9 +325,7 @@ def test_a_step_that_waits_long_has_all_its_attempts_again(wire: Wire) -> None:
     assert state(process) == "processed"
 
 
-def test_a_branch_that_fails_while_its_process_is_in_error_is_tried_again_later(
-    wire: Wire,
-) -> None:
+def test_a_branch_that_fails_while_its_process_is_in_error_is_tried_again_later(wire):
     toy.script["toy.alpha"] = failing(Permanent("http_404", "gone"))
     toy.script["toy.beta"] = failing(Transient("http_500", "oops"))
     process = submit("toy_parallel", subject="Toy 1", input={})
@@ -345,7 +341,7 @@ def test_a_branch_that_fails_while_its_process_is_in_error_is_tried_again_later(
     assert violations() == []
 
 
-def test_a_fallback_after_one_without_an_undo_is_undone(wire: Wire) -> None:
+def test_a_fallback_after_one_without_an_undo_is_undone(wire):
     toy.script["toy.alpha"] = toy.script["toy.beta"] = failing(
         Permanent("no", "not there", no_effect=True)
     )
@@ -359,7 +355,7 @@ def test_a_fallback_after_one_without_an_undo_is_undone(wire: Wire) -> None:
     assert violations() == []
 
 
-def test_an_unsafe_fallback_agent_is_called_once(wire: Wire) -> None:
+def test_an_unsafe_fallback_agent_is_called_once(wire):
     toy.script["toy.alpha"] = failing(Permanent("no", "not there", no_effect=True))
     toy.script["toy.mailer"] = failing(Transient("http_500", "sent it, or not"))
     process = submit("toy_unsafe_fallback", subject="Toy 1", input={})
@@ -370,7 +366,7 @@ def test_an_unsafe_fallback_agent_is_called_once(wire: Wire) -> None:
     assert len(toy.calls["toy.mailer"]) == 1
 
 
-def test_a_refusal_of_an_optional_step_undoes_nothing(wire: Wire) -> None:
+def test_a_refusal_of_an_optional_step_undoes_nothing(wire):
     toy.script["toy.mailer"] = failing(Refused("unwanted", "no mail, please"))
     process = submit("toy_optional", subject="Toy 1", input={})
 
@@ -380,7 +376,7 @@ def test_a_refusal_of_an_optional_step_undoes_nothing(wire: Wire) -> None:
     assert wire.states(process)["mail"] == "skipped"
 
 
-def test_what_waited_long_breaks_no_invariant(wire: Wire) -> None:
+def test_what_waited_long_breaks_no_invariant(wire):
     toy.script["toy.alpha"] = failing(Transient("http_500", "oops"))
     submit("toy_waiting", subject="Toy 1", input={})
 

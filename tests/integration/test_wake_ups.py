@@ -9,7 +9,7 @@ from workers.wire import dispatch, wake_ups
 
 
 @pytest.mark.parametrize(("result", "is_woken"), [(True, True), (None, True), (False, False)])
-def test_a_verb_that_changed_nothing_wakes_nobody(result: bool | None, is_woken: bool) -> None:
+def test_a_verb_that_changed_nothing_wakes_nobody(result, is_woken):
     woken: list[int] = []
     verb = wake_ups.waking(lambda: woken.append(1), lambda number: (number, result)[1])
 
@@ -18,7 +18,7 @@ def test_a_verb_that_changed_nothing_wakes_nobody(result: bool | None, is_woken:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_hint_leaves_once_its_rows_are_committed_and_hurts_nobody() -> None:
+def test_a_hint_leaves_once_its_rows_are_committed_and_hurts_nobody():
     sent: list[int] = []
 
     def send() -> None:
@@ -34,7 +34,7 @@ def test_a_hint_leaves_once_its_rows_are_committed_and_hurts_nobody() -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [(60, 0.01), (0.01, 60)])
-def test_the_sooner_of_two_appointments_is_kept(first: float, second: float) -> None:
+def test_the_sooner_of_two_appointments_is_kept(first, second):
     came = threading.Event()
     timer = dispatch._WakeUpTimer(came.set)
 

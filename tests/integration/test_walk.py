@@ -5,17 +5,16 @@ import pytest
 from tests.toyflow import agents as toy
 from workers.client.submission import submit
 from workers.models import Journal
-from workers.testing import Wire
 
 
 @pytest.fixture(autouse=True)
-def flow_rows(db: None) -> None:
+def flow_rows(db) -> None:
     from workers.supervisor import beat_schedule
 
     beat_schedule.ensure_flow()
 
 
-def test_a_line_of_two_steps_runs_to_its_end(wire: Wire) -> None:
+def test_a_line_of_two_steps_runs_to_its_end(wire):
     process = submit("toy_line", subject="Toy 1", input={"colour": "red"})
 
     wire.run_until_idle()
@@ -39,7 +38,7 @@ def test_a_line_of_two_steps_runs_to_its_end(wire: Wire) -> None:
     assert process.sequence == len(sequences)
 
 
-def test_a_join_waits_for_both_branches(wire: Wire) -> None:
+def test_a_join_waits_for_both_branches(wire):
     process = submit("toy_diamond", subject="Toy 2", input={})
 
     wire.run_until_idle()
@@ -49,7 +48,7 @@ def test_a_join_waits_for_both_branches(wire: Wire) -> None:
     assert len(toy.calls["toy.alpha"]) == 2
 
 
-def test_a_local_agent_s_writes_commit_with_its_reply(wire: Wire) -> None:
+def test_a_local_agent_s_writes_commit_with_its_reply(wire):
     from django.contrib.auth.models import Group
 
     process = submit("toy_local", subject="Toy 3", input={})

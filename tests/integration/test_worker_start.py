@@ -9,15 +9,15 @@ SPEAKING = {"mingle", "gossip", "heart"}
 
 
 @pytest.fixture(autouse=True)
-def no_fixup(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_fixup(monkeypatch) -> None:
     """Have a worker that is only made connect nothing that closes connections of later tests."""
     monkeypatch.setattr("celery.fixups.django.DjangoWorkerFixup.install", lambda self: None)
 
 
 @pytest.mark.parametrize(("has_remote_control", "speaks"), [(True, True), (False, False)])
 def test_worker_mingles_gossips_and_beats_only_with_remote_control(
-    has_remote_control: bool, speaks: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    has_remote_control, speaks, monkeypatch
+):
     """In a broker's alarm it would wait for a confirmation, and neither work nor end."""
     monkeypatch.setitem(app.conf.changes, "worker_enable_remote_control", has_remote_control)
     for step in ("mingle.Mingle", "gossip.Gossip"):

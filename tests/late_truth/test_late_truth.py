@@ -18,7 +18,7 @@ MOMENTS = ("at once", "later")
 
 
 @pytest.fixture(autouse=True)
-def flow_rows(db: None) -> None:
+def flow_rows(db) -> None:
     beat_schedule.ensure_flow()
 
 
@@ -66,14 +66,12 @@ def late_truth(seed: str, orders: int, wire: Wire, clock: Clock) -> list[str]:
     return found + [str(wrong) for wrong in invariants.violations()]
 
 
-def test_each_late_success_is_explained(wire: Wire, clock: Clock) -> None:
+def test_each_late_success_is_explained(wire, clock):
     assert late_truth("short", len(ENDS), wire, clock) == []
 
 
 @pytest.mark.volume
 @pytest.mark.parametrize("part", range(10))
 @pytest.mark.parametrize("seed", [11, 12, 13])
-def test_a_thousand_late_successes_are_explained(
-    seed: int, part: int, wire: Wire, clock: Clock
-) -> None:
+def test_a_thousand_late_successes_are_explained(seed, part, wire, clock):
     assert late_truth(f"{seed}.{part}", 100, wire, clock) == []

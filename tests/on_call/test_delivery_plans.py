@@ -16,7 +16,7 @@ from workers.models import Incident
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 
 
-def test_each_route_is_told_once_of_each_incident() -> None:
+def test_each_route_is_told_once_of_each_incident():
     mail, chat = route(), route("chat", "slack")
     first, second = incident("a"), incident("b")
 
@@ -31,7 +31,7 @@ def test_each_route_is_told_once_of_each_incident() -> None:
         assert row["at"] == row["next_at"] == NOW
 
 
-def test_without_a_route_one_statement_says_so() -> None:
+def test_without_a_route_one_statement_says_so():
     incident()
     route(is_active=False)
 
@@ -41,7 +41,7 @@ def test_without_a_route_one_statement_says_so() -> None:
     assert rows() == []
 
 
-def test_where_nothing_is_due_nothing_is_locked_or_written() -> None:
+def test_where_nothing_is_due_nothing_is_locked_or_written():
     route()
     incident()
     plan(NOW)
@@ -52,7 +52,7 @@ def test_where_nothing_is_due_nothing_is_locked_or_written() -> None:
     assert not any("FOR NO KEY UPDATE" in one["sql"] for one in captured)
 
 
-def test_resolved_incident_is_told_once_to_routes_told_of_its_opening() -> None:
+def test_resolved_incident_is_told_once_to_routes_told_of_its_opening():
     early = route("early")
     one = incident()
     plan(NOW)
@@ -65,7 +65,7 @@ def test_resolved_incident_is_told_once_to_routes_told_of_its_opening() -> None:
     assert (events(early), events(late)) == (["opened", "resolved"], [])
 
 
-def test_of_processes_it_is_told_once_no_other_fails_and_of_all_else_at_once() -> None:
+def test_of_processes_it_is_told_once_no_other_fails_and_of_all_else_at_once():
     mail = route()
     incident("orders", at=NOW)
     incident("service", at=NOW, kind="agent", code="breaker_open", params={"about": "a"})
@@ -77,7 +77,7 @@ def test_of_processes_it_is_told_once_no_other_fails_and_of_all_else_at_once() -
     assert events(mail) == ["opened", "opened"]
 
 
-def test_one_that_comes_back_is_told_of_anew() -> None:
+def test_one_that_comes_back_is_told_of_anew():
     mail = route()
     one = incident()
     plan(NOW)
@@ -92,7 +92,7 @@ def test_one_that_comes_back_is_told_of_anew() -> None:
     assert events(mail)[-1] == "resolved"
 
 
-def test_the_end_of_long_ago_is_told_to_nobody() -> None:
+def test_the_end_of_long_ago_is_told_to_nobody():
     mail = route()
     one = incident()
     plan(NOW)
@@ -102,7 +102,7 @@ def test_the_end_of_long_ago_is_told_to_nobody() -> None:
     assert events(mail) == ["opened"]
 
 
-def test_it_is_repeated_until_it_is_taken() -> None:
+def test_it_is_repeated_until_it_is_taken():
     mail = route(repeat_seconds=60)
     incident()
     for minute in range(4):
@@ -126,19 +126,19 @@ def test_it_is_repeated_until_it_is_taken() -> None:
         ({"least_severity": 1}, False),
     ],
 )
-def test_a_route_is_told_of_what_it_is_for(columns: dict[str, object], is_told: bool) -> None:
+def test_a_route_is_told_of_what_it_is_for(columns, is_told):
     route(**columns)
     incident()
     assert plan(NOW) == is_told
 
 
-def test_an_agent_s_incident_is_known_by_what_it_is_about() -> None:
+def test_an_agent_s_incident_is_known_by_what_it_is_about():
     route(agents=["payment.charge"])
     incident(kind="agent", code="breaker_open", params={"about": "payment.charge"})
     assert plan(NOW) == 1
 
 
-def test_beyond_the_hourly_limit_one_digest_tells_of_the_rest() -> None:
+def test_beyond_the_hourly_limit_one_digest_tells_of_the_rest():
     mail = route(hourly_limit=2)
     for number in range(5):
         incident(f"key-{number}")
@@ -157,7 +157,7 @@ def test_beyond_the_hourly_limit_one_digest_tells_of_the_rest() -> None:
     assert Delivery.objects.filter(event="digest").count() == 2
 
 
-def test_what_stops_everything_leaves_although_the_hour_is_full() -> None:
+def test_what_stops_everything_leaves_although_the_hour_is_full():
     route(hourly_limit=1)
     for key in "abc":
         incident(key, severity=2)
@@ -175,7 +175,7 @@ def test_what_stops_everything_leaves_although_the_hour_is_full() -> None:
     assert plan(NOW + 3 * SECOND) == 0
 
 
-def test_a_route_with_a_digest_is_told_of_all_at_once_so_often() -> None:
+def test_a_route_with_a_digest_is_told_of_all_at_once_so_often():
     mail = route(digest_seconds=3600)
     first = incident("a")
     assert plan(NOW) == 1
@@ -187,19 +187,17 @@ def test_a_route_with_a_digest_is_told_of_all_at_once_so_often() -> None:
     assert events(mail) == ["digest", "opened", "digest", "opened", "resolved"]
 
 
-def test_a_route_is_not_told_that_it_cannot_be_told() -> None:
+def test_a_route_is_not_told_that_it_cannot_be_told():
     dead, other = route("dead"), route("other")
     incident(
-        kind="other",
-        code=deliveries.UNDELIVERABLE,
-        params={"about": str(dead.pk), "message": "no"},
+        kind="other", code=deliveries.UNDELIVERABLE, params={"about": str(dead.pk), "message": "no"}
     )
 
     assert plan(NOW) == 1
     assert (events(dead), events(other)) == ([], ["opened"])
 
 
-def test_incident_due_in_quiet_hours_is_told_afterwards_if_still_open() -> None:
+def test_incident_due_in_quiet_hours_is_told_afterwards_if_still_open():
     at = NOW.replace(hour=23, minute=0)
     mail = route(quiet_from="22:00", quiet_to="07:00")
     incident("heals")
@@ -212,7 +210,7 @@ def test_incident_due_in_quiet_hours_is_told_afterwards_if_still_open() -> None:
     assert Delivery.objects.get().incident == Incident.objects.get(key="stays")
 
 
-def test_the_database_itself_refuses_a_second_one() -> None:
+def test_the_database_itself_refuses_a_second_one():
     mail = route()
     one = incident()
     plan(NOW)
@@ -220,7 +218,7 @@ def test_the_database_itself_refuses_a_second_one() -> None:
         Delivery.objects.create(route=mail, incident=one, event="opened", at=NOW, next_at=NOW)
 
 
-def test_a_deleted_route_takes_its_deliveries_along() -> None:
+def test_a_deleted_route_takes_its_deliveries_along():
     route()
     incident()
     plan(NOW)

@@ -17,7 +17,6 @@ from workers.ops.doctor import error
 from workers.runtime.failpoints import durable
 from workers.store import alerts
 from workers.supervisor import beat_schedule
-from workers.testing import Wire
 
 
 def told() -> tuple[str, dict]:
@@ -29,7 +28,7 @@ def told() -> tuple[str, dict]:
     return by_kind["mail"].text, json.loads(by_kind["webhook"].body)["data"]
 
 
-def test_message_states_number_and_worth_of_failed_processes() -> None:
+def test_message_states_number_and_worth_of_failed_processes():
     incident(members=1500, money="26700.00")
     text, data = told()
     assert "So far: 1,500 processes." in text
@@ -39,7 +38,7 @@ def test_message_states_number_and_worth_of_failed_processes() -> None:
 
 
 @pytest.mark.parametrize("code", ["breaker_open"])
-def test_of_an_agent_it_says_how_many_steps_wait(wire: Wire, code: str) -> None:
+def test_of_an_agent_it_says_how_many_steps_wait(wire, code):
     beat_schedule.ensure_flow()
     for number in range(3):
         submit("toy_line", subject=f"Toy {number}", input={})
@@ -52,7 +51,7 @@ def test_of_an_agent_it_says_how_many_steps_wait(wire: Wire, code: str) -> None:
     assert (data["processes"], data["waiting"], data["agent"]) == (None, 3, agent)
 
 
-def test_message_of_probe_states_finding_consequence_and_remedy() -> None:
+def test_message_of_probe_states_finding_consequence_and_remedy():
     found = error("nobody reads the queue sas.agents", "No service is called.", "Start a worker.")
     for _time in range(2):
         probe_results.keep([ProbeOutcome("queues.are_read", "error", [found.kept()])])
@@ -69,7 +68,7 @@ def test_message_of_probe_states_finding_consequence_and_remedy() -> None:
     assert data["message"].endswith("No service is called.")
 
 
-def test_its_end_says_no_more_what_was_known_of_it() -> None:
+def test_its_end_says_no_more_what_was_known_of_it():
     alerts.raise_alert(
         "duty_overdue", params={"says": ["late", "unasked"], "duty": "poll"}, subject="poll"
     )
@@ -87,7 +86,7 @@ def test_its_end_says_no_more_what_was_known_of_it() -> None:
     assert "overdue" not in message.text
 
 
-def test_what_one_wrote_for_the_desk_alone_is_sent_to_nobody() -> None:
+def test_what_one_wrote_for_the_desk_alone_is_sent_to_nobody():
     alerts.raise_alert("of_an_app", "Ada Lovelace called")
     incidents.collect()
     _text, data = told()

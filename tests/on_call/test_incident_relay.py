@@ -20,7 +20,6 @@ from workers.desk.store import deliveries
 from workers.desk.store.delivery_plans import plan
 from workers.models import Alert
 from workers.notify.senders.delivery import Answer, Undelivered
-from workers.testing import Clock, Wire
 
 ANSWERED_500 = {"code": "answered", "params": {"status": 500}}
 
@@ -39,7 +38,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, kind: str, outcome: Any) -> list[En
     return sent
 
 
-def test_every_route_gets_its_message(wire: Wire, clock: Clock) -> None:
+def test_every_route_gets_its_message(wire, clock):
     route("a")
     route("b", "webhook")
     incident()
@@ -54,7 +53,7 @@ def test_every_route_gets_its_message(wire: Wire, clock: Clock) -> None:
     assert {row["ended_at"] for row in rows()} == {NOW}
 
 
-def test_the_sweep_notes_it_and_asks_for_a_relay(wire: Wire, clock: Clock) -> None:
+def test_the_sweep_notes_it_and_asks_for_a_relay(wire, clock):
     route()
     incident()
 
@@ -73,9 +72,7 @@ def test_the_sweep_notes_it_and_asks_for_a_relay(wire: Wire, clock: Clock) -> No
     ]
 
 
-def test_an_answer_is_kept_in_its_beginning(
-    wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_is_kept_in_its_beginning(wire, clock, monkeypatch):
     route("a", "slack")
     incident()
     plan()
@@ -85,9 +82,7 @@ def test_an_answer_is_kept_in_its_beginning(
     assert (row["state"], row["answer_status"], row["answer"]) == ("delivered", 200, "ok")
 
 
-def test_a_failed_one_is_tried_again_later_under_the_same_id(
-    wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_one_is_tried_again_later_under_the_same_id(wire, clock, monkeypatch):
     route("a", "slack")
     incident()
     plan()
@@ -109,9 +104,7 @@ def test_a_failed_one_is_tried_again_later_under_the_same_id(
     assert len(sent) == 2
 
 
-def test_it_waits_as_long_as_it_is_asked_to(
-    wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_waits_as_long_as_it_is_asked_to(wire, clock, monkeypatch):
     route("a", "slack")
     incident()
     plan()
@@ -124,12 +117,8 @@ def test_it_waits_as_long_as_it_is_asked_to(
     ("problem", "tries"), [(Undelivered("no"), 3), (Undelivered("answered 410", is_gone=True), 1)]
 )
 def test_it_is_given_up_in_the_end_and_the_others_are_told(
-    wire: Wire,
-    clock: Clock,
-    monkeypatch: pytest.MonkeyPatch,
-    problem: Undelivered,
-    tries: int,
-) -> None:
+    wire, clock, monkeypatch, problem, tries
+):
     dead, other = route("dead", "slack"), route("other")
     incident()
     plan()
@@ -159,9 +148,7 @@ def test_it_is_given_up_in_the_end_and_the_others_are_told(
     assert alert.resolved_at is not None
 
 
-def test_the_end_does_not_overtake_the_beginning(
-    wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_end_does_not_overtake_the_beginning(wire, clock, monkeypatch):
     route("a", "pagerduty")
     one = incident()
     plan()
@@ -177,9 +164,7 @@ def test_the_end_does_not_overtake_the_beginning(
     assert [b'"trigger"' in message.body for message in wire.told_of_incidents] == [True, False]
 
 
-def test_a_route_that_hangs_holds_up_no_other(
-    wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_route_that_hangs_holds_up_no_other(wire, clock, monkeypatch):
     route("dead", "slack")
     route("other")
     for number in range(10):
@@ -210,9 +195,7 @@ def test_a_route_that_hangs_holds_up_no_other(
     assert under_way[1] == IncidentRelay.per_route
 
 
-def test_a_relay_that_dies_after_sending_sends_the_same_again(
-    wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relay_that_dies_after_sending_sends_the_same_again(wire, clock, monkeypatch):
     route()
     incident()
     plan()
@@ -228,7 +211,7 @@ def test_a_relay_that_dies_after_sending_sends_the_same_again(
     assert [row["state"] for row in rows()] == ["delivered"]
 
 
-def test_a_relay_that_froze_changes_nothing_of_what_another_sends(clock: Clock) -> None:
+def test_a_relay_that_froze_changes_nothing_of_what_another_sends(clock):
     route()
     incident()
     plan()
@@ -249,9 +232,7 @@ def test_a_relay_that_froze_changes_nothing_of_what_another_sends(clock: Clock) 
 @pytest.mark.parametrize(
     "columns", [{"is_active": False}, {"muted_until": NOW + timedelta(days=1)}]
 )
-def test_a_route_that_is_off_or_muted_is_sent_nothing(
-    wire: Wire, clock: Clock, columns: dict[str, Any]
-) -> None:
+def test_a_route_that_is_off_or_muted_is_sent_nothing(wire, clock, columns):
     mail = route()
     incident()
     plan()
@@ -263,9 +244,7 @@ def test_a_route_that_is_off_or_muted_is_sent_nothing(
     assert rows()[0]["state"] == "due"
 
 
-def test_a_test_is_sent_at_once_and_once(
-    wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_test_is_sent_at_once_and_once(wire, clock, monkeypatch):
     chat = route("a", "slack", is_active=False)
     answers(monkeypatch, "slack", Answer(200, "ok"))
     assert incident_relay.test(chat.pk, actor="operator:ann") is True
@@ -282,9 +261,7 @@ def test_a_test_is_sent_at_once_and_once(
     assert not Alert.objects.exists()
 
 
-def test_a_mail_is_plain_text_in_the_route_s_language_and_time(
-    wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mail_is_plain_text_in_the_route_s_language_and_time(wire, clock, monkeypatch):
     route(address="a@example.org, b@example.org", time_zone="Asia/Tokyo")
     incident(params={"step": "charge", "workflow": "shop", "message": "no\nBcc: x@example.org"})
     monkeypatch.setitem(senders.senders, "mail", senders.mail)

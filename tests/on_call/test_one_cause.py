@@ -6,7 +6,7 @@ from workers.client import operations
 from workers.client.submission import submit
 from workers.exceptions import Permanent
 from workers.models import Alert, Incident, Process
-from workers.testing import Wire, frozen_clock
+from workers.testing import frozen_clock
 
 MANY = 150
 
@@ -15,9 +15,7 @@ def refuse(call: object) -> dict[str, object]:
     raise Permanent("http_400", "answered 400")
 
 
-def test_one_cause_sends_each_route_one_message_and_tells_its_end_once(
-    wire: Wire,
-) -> None:
+def test_one_cause_sends_each_route_one_message_and_tells_its_end_once(wire):
     route("mail", repeat_seconds=60)
     route("hook", "webhook")
     toy.script["toy.alpha"] = refuse

@@ -9,7 +9,6 @@ from tests.reporting.receiver import Receiver, receiving
 from workers import supervisor
 from workers.desk.notify import ping
 from workers.desk.notify.ping import Ping
-from workers.testing import Clock, Wire
 
 
 @pytest.fixture
@@ -21,7 +20,7 @@ def receiver() -> Iterator[Receiver]:
         yield receiver
 
 
-def test_a_sweep_has_it_called_once_a_minute(receiver: Receiver, wire: Wire, clock: Clock) -> None:
+def test_a_sweep_has_it_called_once_a_minute(receiver, wire, clock):
     for _ in range(3):
         supervisor.sweep()
         wire.run_until_idle()
@@ -34,9 +33,7 @@ def test_a_sweep_has_it_called_once_a_minute(receiver: Receiver, wire: Wire, clo
     assert len(receiver.received) == 2
 
 
-def test_it_is_not_called_when_no_sweep_was_in_time(
-    receiver: Receiver, wire: Wire, clock: Clock
-) -> None:
+def test_it_is_not_called_when_no_sweep_was_in_time(receiver, wire, clock):
     assert Ping().run() == 0, "there never was a sweep"
     supervisor.sweep()
     clock.advance(seconds=30)
@@ -48,9 +45,7 @@ def fail(*_args: object, **_kwargs: object) -> None:
     raise RuntimeError
 
 
-def test_a_sweep_that_fails_calls_nobody(
-    receiver: Receiver, wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sweep_that_fails_calls_nobody(receiver, wire, clock, monkeypatch):
     monkeypatch.setattr("workers.store.expire.expire_claims.look", fail)
     with pytest.raises(RuntimeError):
         supervisor.sweep()
@@ -58,9 +53,7 @@ def test_a_sweep_that_fails_calls_nobody(
     assert receiver.received == []
 
 
-def test_it_is_not_called_while_operators_cannot_be_told(
-    receiver: Receiver, wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_not_called_while_operators_cannot_be_told(receiver, wire, clock, monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr("workers.desk.store.incidents.refresh", fail)
         supervisor.sweep()
@@ -71,9 +64,7 @@ def test_it_is_not_called_while_operators_cannot_be_told(
     assert Ping().run() == 1
 
 
-def test_one_that_is_not_answered_is_made_again_a_minute_later(
-    receiver: Receiver, wire: Wire, clock: Clock, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_that_is_not_answered_is_made_again_a_minute_later(receiver, wire, clock, caplog):
     receiver.status = 500
     supervisor.sweep()
     assert Ping().run() == 0
@@ -87,7 +78,7 @@ def test_one_that_is_not_answered_is_made_again_a_minute_later(
     assert Ping().run() == 1
 
 
-def test_sweep_sends_no_ping_without_an_address(wire: Wire, clock: Clock) -> None:
+def test_sweep_sends_no_ping_without_an_address(wire, clock):
     supervisor.sweep()
     assert [one.task for one in wire.messages if "report" in one.task] == []
     assert Ping().run() == 0

@@ -1,7 +1,6 @@
 """Routes and deliveries in the admin: set, tested and looked at, with nothing secret shown."""
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from workers.desk.notify import incident_sender as senders
 from workers.desk.store.delivery_plans import plan
 from workers.models import Journal
 from workers.notify.senders.delivery import Answer, Undelivered
-from workers.testing import Wire
 
 LIST = "/admin/desk/route/"
 DELIVERIES = "/admin/desk/delivery/"
@@ -56,7 +54,7 @@ def errors(response: Any) -> dict[str, Any]:
     return dict(response.context["adminform"].form.errors)
 
 
-def test_a_route_is_added_and_that_is_in_the_journal(keeper: Client) -> None:
+def test_a_route_is_added_and_that_is_in_the_journal(keeper):
     form = FORM | {
         "kinds": ["failure", "agent"],
         "agents": ["payment.charge"],
@@ -105,16 +103,14 @@ def test_a_route_is_added_and_that_is_in_the_journal(keeper: Client) -> None:
     ],
 )
 @override_settings(SAS_WEBHOOK_PRIVATE_ADDRESSES=False)
-def test_what_could_not_be_told_is_refused(
-    keeper: Client, changes: dict[str, Any], field: str
-) -> None:
+def test_what_could_not_be_told_is_refused(keeper, changes, field):
     response = keeper.post(f"{LIST}add/", FORM | changes)
     assert response.status_code == 200
     assert list(errors(response)) == [field]
     assert all_routes() == []
 
 
-def test_a_webhook_gets_a_secret_that_is_shown_once(keeper: Client) -> None:
+def test_a_webhook_gets_a_secret_that_is_shown_once(keeper):
     form = FORM | {"kind": "webhook", "address": "https://8.8.8.8/hook"}
     response = keeper.post(f"{LIST}add/", form, follow=True)
     secret = Route.objects.get().secret
@@ -124,9 +120,7 @@ def test_a_webhook_gets_a_secret_that_is_shown_once(keeper: Client) -> None:
 
 
 @pytest.mark.parametrize("kind", ["webhook", "slack", "teams", "pagerduty"])
-def test_nothing_that_is_secret_is_shown_again_and_nothing_of_it_is_lost(
-    keeper: Client, viewer: Client, kind: str
-) -> None:
+def test_nothing_that_is_secret_is_shown_again_and_nothing_of_it_is_lost(keeper, viewer, kind):
     row = route("night", kind, address="https://8.8.8.8/very/secret?token=1")
     url = reverse("admin:desk_route_change", args=[row.pk])
     for client in (keeper, viewer):
@@ -144,7 +138,7 @@ def test_nothing_that_is_secret_is_shown_again_and_nothing_of_it_is_lost(
     assert row.hourly_limit == 5
 
 
-def test_a_masked_address_is_none_of_another_kind(keeper: Client) -> None:
+def test_a_masked_address_is_none_of_another_kind(keeper):
     row = route("night", "slack", address="https://8.8.8.8/very/secret")
     url = reverse("admin:desk_route_change", args=[row.pk])
     response = keeper.post(url, FORM | {"kind": "webhook", "address": "https://8.8.8.8/…"})
@@ -152,9 +146,7 @@ def test_a_masked_address_is_none_of_another_kind(keeper: Client) -> None:
 
 
 @pytest.mark.parametrize(("kind", "is_kept"), [("pagerduty", False), ("webhook", True)])
-def test_a_key_that_is_sent_along_is_not_kept_for_another_address(
-    keeper: Client, kind: str, is_kept: bool
-) -> None:
+def test_a_key_that_is_sent_along_is_not_kept_for_another_address(keeper, kind, is_kept):
     row = route("night", kind, address="https://8.8.8.8/enqueue")
     url = reverse("admin:desk_route_change", args=[row.pk])
     response = keeper.post(url, FORM | {"kind": kind, "address": "https://8.8.4.4/mine"})
@@ -168,13 +160,13 @@ def test_a_key_that_is_sent_along_is_not_kept_for_another_address(
         assert row.address == "https://8.8.8.8/enqueue"
 
 
-def test_no_filter_finds_a_secret(keeper: Client) -> None:
+def test_no_filter_finds_a_secret(keeper):
     route(secret="whsec_abc")
     for query in ("secret__startswith=whsec_a", "address__startswith=ops"):
         assert keeper.get(f"{LIST}?{query}").status_code in (302, 400)
 
 
-def test_each_act_has_its_permission(viewer: Client) -> None:
+def test_each_act_has_its_permission(viewer):
     row = route()
     failed = Delivery.objects.create(
         route=row, event="test", state="failed", at=NOW, next_at=NOW, ended_at=NOW
@@ -193,9 +185,7 @@ def test_each_act_has_its_permission(viewer: Client) -> None:
     assert viewer.get(f"{LIST}{row.pk}/test/").status_code == 405
 
 
-def test_a_test_is_sent_and_its_answer_shown(
-    keeper: Client, wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_test_is_sent_and_its_answer_shown(keeper, wire, monkeypatch):
     row = route("night", "slack")
     monkeypatch.setitem(senders.senders, "slack", lambda message: Answer(200, "ok"))
     response = keeper.post(f"{LIST}{row.pk}/test/", follow=True)
@@ -211,7 +201,7 @@ def test_a_test_is_sent_and_its_answer_shown(
     assert "failing" in keeper.get(LIST).content.decode()
 
 
-def test_routes_are_muted_for_an_hour_and_told_again(keeper: Client) -> None:
+def test_routes_are_muted_for_an_hour_and_told_again(keeper):
     row = route()
     keeper.post(LIST, {"action": "mute_selected", "_selected_action": [row.pk]})
     row.refresh_from_db()
@@ -227,7 +217,7 @@ def test_routes_are_muted_for_an_hour_and_told_again(keeper: Client) -> None:
     ]
 
 
-def test_a_route_is_deleted_with_what_it_was_told(keeper: Client) -> None:
+def test_a_route_is_deleted_with_what_it_was_told(keeper):
     row = route()
     incident()
     plan(NOW)
@@ -238,7 +228,7 @@ def test_a_route_is_deleted_with_what_it_was_told(keeper: Client) -> None:
     assert Journal.objects.get().event == "route_deleted"
 
 
-def test_deliveries_are_listed_with_their_answers(viewer: Client) -> None:
+def test_deliveries_are_listed_with_their_answers(viewer):
     row, other = route(), route("other", "slack")
     one = incident()
     member(one)
@@ -265,7 +255,7 @@ def test_deliveries_are_listed_with_their_answers(viewer: Client) -> None:
     assert f"{DELIVERIES}{Delivery.objects.get(route=other).pk}/change/" in page
 
 
-def test_what_was_given_up_is_sent_again(wire: Wire) -> None:
+def test_what_was_given_up_is_sent_again(wire):
     client = staff("resender", "resend_delivery")
     route()
     incident()
@@ -280,7 +270,7 @@ def test_what_was_given_up_is_sent_again(wire: Wire) -> None:
     assert rows()[0]["state"] == "delivered"
 
 
-def test_pages_cost_few_statements(keeper: Client) -> None:
+def test_pages_cost_few_statements(keeper):
     for number in range(12):
         row = route(f"route-{number}", "slack")
         incident(f"key-{number}")
@@ -297,9 +287,7 @@ def languages(client: Client, url: str) -> list[str]:
     return [code for code, _name in field.choices]
 
 
-def test_the_languages_are_those_that_messages_have_words_in(
-    keeper: Client, tmp_path: Path, settings: Any
-) -> None:
+def test_the_languages_are_those_that_messages_have_words_in(keeper, tmp_path, settings):
     assert languages(keeper, f"{LIST}add/") == ["", "en"]
 
     words = tmp_path / "zh_Hant" / "LC_MESSAGES"
@@ -310,7 +298,7 @@ def test_the_languages_are_those_that_messages_have_words_in(
     assert languages(keeper, f"{LIST}add/") == ["", "en", "zh-hant"]
 
 
-def test_the_language_that_a_route_has_stays(keeper: Client) -> None:
+def test_the_language_that_a_route_has_stays(keeper):
     row = route(language="fr")
 
     assert languages(keeper, f"{LIST}{row.pk}/change/") == ["", "en", "fr"]

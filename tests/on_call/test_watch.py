@@ -23,11 +23,10 @@ from workers.desk.management.watch import PATIENCE_SECONDS, Watch
 from workers.desk.store.delivery_plans import plan
 from workers.models import Alert, Incident, Lease
 from workers.supervisor import beat_watchdog
-from workers.testing import Clock, Wire
 
 
 @pytest.fixture(autouse=True)
-def nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def nobody_waits(monkeypatch) -> None:
     """No broker is asked how many messages wait."""
     monkeypatch.setattr(beat_watchdog.queue_drain, "count", lambda queue: 0)
 
@@ -37,9 +36,7 @@ def done_now(*names: str) -> None:
         Lease.objects.update_or_create(name=name, defaults={"performed_at": NOW})
 
 
-def test_while_workers_do_their_duty_a_look_reads_three_rows_and_writes_none(
-    wire: Wire, clock: Clock
-) -> None:
+def test_while_workers_do_their_duty_a_look_reads_three_rows_and_writes_none(wire, clock):
     done_now()
     route()
     incident()
@@ -50,7 +47,7 @@ def test_while_workers_do_their_duty_a_look_reads_three_rows_and_writes_none(
     assert wire.told_of_incidents == []
 
 
-def test_it_has_the_patience_that_a_restart_takes(wire: Wire, clock: Clock) -> None:
+def test_it_has_the_patience_that_a_restart_takes(wire, clock):
     done_now()
     route()
     watch = Watch()
@@ -60,7 +57,7 @@ def test_it_has_the_patience_that_a_restart_takes(wire: Wire, clock: Clock) -> N
     assert watch.look().late == ["sweep", "poll"]
 
 
-def test_it_raises_the_incident_and_tells_routes_once(wire: Wire, clock: Clock) -> None:
+def test_it_raises_the_incident_and_tells_routes_once(wire, clock):
     done_now()
     mail = route()
     clock.advance(seconds=90)
@@ -82,7 +79,7 @@ def test_it_raises_the_incident_and_tells_routes_once(wire: Wire, clock: Clock) 
     assert wire.messages == []
 
 
-def test_workers_that_come_back_end_it(wire: Wire, clock: Clock) -> None:
+def test_workers_that_come_back_end_it(wire, clock):
     done_now()
     mail = route()
     clock.advance(seconds=90)
@@ -97,9 +94,7 @@ def test_workers_that_come_back_end_it(wire: Wire, clock: Clock) -> None:
     assert events(mail).count("resolved") == 1
 
 
-def test_a_duty_that_never_was_is_late_from_the_watch_s_beginning(
-    wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_duty_that_never_was_is_late_from_the_watch_s_beginning(wire, clock, monkeypatch):
     watch = Watch()
     assert watch.look().late == []
     began = watch._began
@@ -110,7 +105,7 @@ def test_a_duty_that_never_was_is_late_from_the_watch_s_beginning(
     )
 
 
-def test_deliveries_that_no_relay_sends_are_sent(wire: Wire, clock: Clock) -> None:
+def test_deliveries_that_no_relay_sends_are_sent(wire, clock):
     route()
     alert = member(incident())
     plan()
@@ -124,7 +119,7 @@ def test_deliveries_that_no_relay_sends_are_sent(wire: Wire, clock: Clock) -> No
     assert list(Alert.objects.all()) == [alert]
 
 
-def test_once_says_what_is_late_and_fails(wire: Wire, clock: Clock) -> None:
+def test_once_says_what_is_late_and_fails(wire, clock):
     out = StringIO()
     with pytest.raises(SystemExit) as ended:
         call_command("sas", "watch", "--once", stdout=out)
@@ -136,7 +131,7 @@ def test_once_says_what_is_late_and_fails(wire: Wire, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("options", [("--every", "0"), ("--patience", "-1")])
-def test_a_senseless_interval_is_refused(db: None, options: tuple[str, str]) -> None:
+def test_a_senseless_interval_is_refused(db, options):
     with pytest.raises(CommandError, match="must be above 0"):
         call_command("sas", "watch", *options)
 
@@ -148,8 +143,8 @@ def receiver() -> Iterator[Receiver]:
 
 
 def test_a_process_of_its_own_tells_a_real_receiver_where_no_worker_runs(
-    receiver: Receiver, transactional_db: None
-) -> None:
+    receiver, transactional_db
+):
     done_now()
     Lease.objects.update(performed_at=NOW.replace(year=NOW.year - 1))
     with override_settings(DEBUG=True):

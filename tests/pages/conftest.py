@@ -19,7 +19,7 @@ Open = Callable[[Page, Path], Reader]
 
 
 @pytest.fixture
-def open_page(tmp_path: Path) -> Iterator[Open]:
+def open_page(tmp_path) -> Iterator[Open]:
     """Return a reader of a page in a folder."""
     with ExitStack() as stack:
 
@@ -55,13 +55,13 @@ def open_page(tmp_path: Path) -> Iterator[Open]:
 
 
 @pytest.fixture(scope="session")
-def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def origin(tmp_path_factory) -> Path:
     """A repository to be cloned."""
     return checkout.origin(tmp_path_factory.mktemp("origin"))
 
 
 @pytest.fixture(scope="session")
-def migrated(origin: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def migrated(origin, tmp_path_factory) -> Path:
     """A clone with tables, products and people, to be copied."""
     folder = tmp_path_factory.mktemp("migrated") / "shop"
     environment = checkout.environment(folder.parent)
@@ -74,6 +74,6 @@ def migrated(origin: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def project(migrated: Path, tmp_path: Path) -> Path:
+def project(migrated, tmp_path) -> Path:
     """A folder as the reader of a how-to has it: cloned, set up, migrated."""
     return Path(shutil.copytree(migrated, tmp_path / "shop", symlinks=True))

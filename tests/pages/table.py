@@ -249,8 +249,7 @@ PAGES = [
         elsewhere={"python": "tests/guard/test_how_to_submit.py"},
     ),
     Page(
-        "docs/how-to/test-a-workflow.md",
-        elsewhere={"python": "tests/testing_kit/test_how_to.py"},
+        "docs/how-to/test-a-workflow.md", elsewhere={"python": "tests/testing_kit/test_how_to.py"}
     ),
     Page(
         "docs/how-to/test-crashes.md",

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.pages import checkout, table
-from tests.pages.conftest import Open
-from tests.pages.reader import Page, blocks_of
+from tests.pages.reader import blocks_of
 
 pytestmark = pytest.mark.slow
 HOW_TOS = [
@@ -20,5 +19,5 @@ FOLLOWED = [
 
 
 @pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: Path(page.path).stem)
-def test_every_block_works_as_printed(page: Page, open_page: Open, project: Path) -> None:
+def test_every_block_works_as_printed(page, open_page, project):
     open_page(page, project).follow(blocks_of(checkout.ROOT, page))

@@ -15,7 +15,7 @@ RUN = {*blocks.SHELL, "python", "json"}
 
 
 @pages
-def test_what_is_not_run_is_counted_and_has_a_reason(page: Page) -> None:
+def test_what_is_not_run_is_counted_and_has_a_reason(page):
     found = blocks_of(checkout.ROOT, page)
     excused = [f"{block}: {block.excuse}" for block in found if block.excuse]
     assert len(excused) == page.not_run, excused
@@ -24,7 +24,7 @@ def test_what_is_not_run_is_counted_and_has_a_reason(page: Page) -> None:
 
 
 @pages
-def test_every_other_block_is_run(page: Page) -> None:
+def test_every_other_block_is_run(page):
     for block in blocks_of(checkout.ROOT, page):
         is_run = block.path or block.language in RUN
         assert is_run or block.excuse or page.is_run_elsewhere(block), (
@@ -33,7 +33,7 @@ def test_every_other_block_is_run(page: Page) -> None:
 
 
 @pages
-def test_what_is_run_elsewhere_is(page: Page) -> None:
+def test_what_is_run_elsewhere_is(page):
     for key, test in page.elsewhere.items():
         found = blocks_of(checkout.ROOT, page)
         assert any(Page(page.path, elsewhere={key: test}).is_run_elsewhere(one) for one in found)
@@ -41,17 +41,17 @@ def test_what_is_run_elsewhere_is(page: Page) -> None:
 
 
 @pages
-def test_nothing_is_kept_that_the_page_does_not_have(page: Page) -> None:
+def test_nothing_is_kept_that_the_page_does_not_have(page):
     text = "".join(block.text for block in blocks_of(checkout.ROOT, page))
     for printed in (*page.before, *page.after, *page.replace):
         assert printed in text, f"{page.path} no longer has {printed}"
 
 
-def test_every_known_page_is_there() -> None:
+def test_every_known_page_is_there():
     assert {page.path for page in table.PAGES} <= {page.path for page in HOW_TOS}
 
 
-def test_only_blocks_of_that_language_are_run_elsewhere() -> None:
+def test_only_blocks_of_that_language_are_run_elsewhere():
     def is_elsewhere(language: str, text: str) -> bool:
         return page.is_run_elsewhere(blocks.Block("page.md", 1, 0, language, text))
 
@@ -84,7 +84,7 @@ x = 1
 """
 
 
-def test_blocks_are_found_with_their_section_marker_and_file() -> None:
+def test_blocks_are_found_with_their_section_marker_and_file():
     first, second, third = blocks.of(Path("page.md"), PAGE)
     assert (first.language, first.section, first.line, first.excuse) == ("sh", 0, 3, "")
     assert (second.language, second.section, second.excuse) == ("text", 1, "because")
@@ -93,6 +93,6 @@ def test_blocks_are_found_with_their_section_marker_and_file() -> None:
 
 
 @pytest.mark.parametrize("text", ["```sh\nls\n", "```sh\nls\n```\n```\n"])
-def test_a_block_that_does_not_end_is_refused(text: str) -> None:
+def test_a_block_that_does_not_end_is_refused(text):
     with pytest.raises(AssertionError, match="not closed"):
         blocks.of(Path("page.md"), text)

@@ -11,14 +11,14 @@ from tests.demo.test_board import URLS, scene
 MOST_BYTES = 200_000
 
 
-def test_readme_shows_the_picture_and_it_is_light() -> None:
+def test_readme_shows_the_picture_and_it_is_light():
     readme = (picture.ROOT / "README.md").read_text(encoding="utf-8")
 
     assert f"]({picture.PICTURE.relative_to(picture.ROOT)})" in readme
     assert picture.PICTURE.stat().st_size < MOST_BYTES
 
 
-def test_the_last_whole_board_is_drawn() -> None:
+def test_the_last_whole_board_is_drawn():
     out = io.StringIO()
     console = Console(file=out, width=picture.COLUMNS, height=picture.LINES, force_terminal=True)
     with Screen(console, URLS, " k kill  q end ") as screen:

@@ -7,7 +7,6 @@ import pytest
 
 from tests import programs
 from tests.pages import checkout
-from tests.pages.conftest import Open
 from tests.pages.reader import Page, Reader, blocks_of
 from tests.pages.table import ASK_A_PERSON, said
 
@@ -30,9 +29,7 @@ def the_worker_is_gone(reader: Reader) -> None:
     assert process.wait(10) != 0
 
 
-def test_every_block_of_the_tutorial_works_as_printed(
-    open_page: Open, origin: Path, tmp_path: Path
-) -> None:
+def test_every_block_of_the_tutorial_works_as_printed(open_page, origin, tmp_path):
     wheel = build_wheel(origin, tmp_path)
     page = Page(
         PATH,
@@ -51,11 +48,11 @@ def test_every_block_of_the_tutorial_works_as_printed(
     open_page(page, tmp_path / "empty").follow(blocks_of(checkout.ROOT, page))
 
 
-def test_a_trip_waits_for_a_person_as_printed(open_page: Open, project: Path) -> None:
+def test_a_trip_waits_for_a_person_as_printed(open_page, project):
     open_page(ASK_A_PERSON, project).follow(blocks_of(checkout.ROOT, ASK_A_PERSON))
 
 
-def test_a_first_process_takes_few_commands_and_few_lines() -> None:
+def test_a_first_process_takes_few_commands_and_few_lines():
     """Up to the submission, with nothing imported from the shop."""
     blocks = blocks_of(checkout.ROOT, Page(PATH))
     typed = [line for block in blocks if block.language == "sh" for line in block.text.splitlines()]

@@ -25,7 +25,7 @@ Make = Callable[..., Message]
 
 
 @pytest.fixture(autouse=True)
-def nudges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def nudges(monkeypatch) -> list[str]:
     """Every nudge asked for; no thread is started."""
     asked: list[str] = []
     monkeypatch.setattr(dispatch, "wake_agents_later", lambda queue: asked.append("later"))
@@ -33,7 +33,7 @@ def nudges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def shop(db: None) -> None:
+def shop(db) -> None:
     stock()
 
 
@@ -44,7 +44,7 @@ def stock() -> None:
 
 
 @pytest.fixture
-def acme(shop: None) -> ApiClient:
+def acme(shop) -> ApiClient:
     return new_client("acme")
 
 
@@ -53,12 +53,12 @@ def new_client(name: str) -> ApiClient:
 
 
 @pytest.fixture
-def token(acme: ApiClient) -> str:
+def token(acme) -> str:
     return tokens.issue(acme)
 
 
 @pytest.fixture
-def make(acme: ApiClient, token: str) -> Make:
+def make(acme, token) -> Make:
     """Make a message that is good but for what is said; ``None`` leaves a thing out."""
 
     def made(
@@ -88,7 +88,7 @@ def make(acme: ApiClient, token: str) -> Make:
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prepared(tmp_path_factory) -> Path:
     """An embedded database with its tables and data: made once, copied for each test."""
     folder = tmp_path_factory.mktemp("prepared")
     file = folder / "db.sqlite3"
@@ -98,7 +98,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=["sqlite+rabbitmq", "postgresql+rabbitmq"])
-def door(request: pytest.FixtureRequest, tmp_path: Path, prepared: Path) -> Iterator[Door]:
+def door(request, tmp_path, prepared) -> Iterator[Door]:
     with ExitStack() as stack:
         urls = stack.enter_context(backends(request.param, tmp_path))
         system = stack.enter_context(System(tmp_path, **urls, SAS_LOG_LEVEL="INFO"))

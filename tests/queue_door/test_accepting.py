@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from orders.consumer import accepting, handling
 from orders.consumer.handling import handle
 from orders.consumer.message import Message
-from orders.models import ApiClient, DeadLetter, Order
-from tests.queue_door.conftest import Make, new_client
+from orders.models import DeadLetter, Order
+from tests.queue_door.conftest import new_client
 from tests.queue_door.sending import BODY
 
 pytestmark = pytest.mark.django_db
@@ -22,16 +22,11 @@ pytestmark = pytest.mark.django_db
 def by_http(token: str, key: str, body: Any = None) -> Any:
     headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": key}
     return Client().post(
-        "/api/v1/orders",
-        json.dumps(body or BODY),
-        content_type="application/json",
-        headers=headers,
+        "/api/v1/orders", json.dumps(body or BODY), content_type="application/json", headers=headers
     )
 
 
-def test_a_message_becomes_an_order(
-    make: Make, nudges: list[str], django_capture_on_commit_callbacks: Any
-) -> None:
+def test_a_message_becomes_an_order(make, nudges, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
         handled = handle(make())
     order = Order.objects.get()
@@ -49,7 +44,7 @@ def test_a_message_becomes_an_order(
     assert set(nudges) == {"later"}
 
 
-def test_the_same_again_is_the_same_order(make: Make) -> None:
+def test_the_same_again_is_the_same_order(make):
     first = handle(make())
     # In another order and with other spaces: the same content.
     body = json.dumps(dict(reversed(BODY.items())), indent=3).encode()
@@ -58,7 +53,7 @@ def test_the_same_again_is_the_same_order(make: Make) -> None:
     assert not DeadLetter.objects.exists()
 
 
-def test_nothing_is_read_that_the_consumer_s_login_may_not_read(make: Make, settings: Any) -> None:
+def test_nothing_is_read_that_the_consumer_s_login_may_not_read(make, settings):
     """As limit-what-processes-may-do grants it; SQLite and an owner would let it all through."""
     settings.SUBMISSIONS_TRUST_USER_ID = True
     login = make(headers={"token": None}, user_id="acme", is_user_proven=True)
@@ -72,7 +67,7 @@ def test_nothing_is_read_that_the_consumer_s_login_may_not_read(make: Make, sett
     assert [sql for sql in orders if "customer_" in sql or '"secret"' in sql] == []
 
 
-def test_the_key_with_another_body_is_a_dead_letter_that_names_the_order(make: Make) -> None:
+def test_the_key_with_another_body_is_a_dead_letter_that_names_the_order(make):
     first = handle(make()).order
     assert first is not None
     letter = handle(make(body=BODY | {"reference": "cart-2"})).letter
@@ -82,7 +77,7 @@ def test_the_key_with_another_body_is_a_dead_letter_that_names_the_order(make: M
     assert Order.objects.count() == 1
 
 
-def test_http_and_queue_submissions_of_one_key_make_one_order(make: Make, token: str) -> None:
+def test_http_and_queue_submissions_of_one_key_make_one_order(make, token):
     made = by_http(token, "key-1").json()
     handled = handle(make())
     assert handled.order is not None
@@ -94,7 +89,7 @@ def test_http_and_queue_submissions_of_one_key_make_one_order(make: Make, token:
     assert Order.objects.count() == 2
 
 
-def test_who_wants_to_be_told_is_noted_with_the_order(make: Make) -> None:
+def test_who_wants_to_be_told_is_noted_with_the_order(make):
     order = handle(make(reply_to="replies.acme.in", correlation_id="c-1")).order
     assert order is not None
     told = order.process.sinks.values_list("kind", "address", "owner", "correlation_id")
@@ -111,7 +106,7 @@ def test_who_wants_to_be_told_is_noted_with_the_order(make: Make) -> None:
     assert handle(make("k4", body=BODY | {"reply_to": "sas.reports"})).letter
 
 
-def test_keys_are_a_clients_own(make: Make) -> None:
+def test_keys_are_a_clients_own(make):
     from orders import tokens
 
     handle(make())
@@ -120,9 +115,7 @@ def test_keys_are_a_clients_own(make: Make) -> None:
     assert Order.objects.count() == 2
 
 
-def test_message_that_raises_unexpected_error_becomes_dead_letter(
-    make: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_message_that_raises_unexpected_error_becomes_dead_letter(make, monkeypatch, caplog):
     def explode(*_: Any) -> Any:
         raise MemoryError("secret")
 
@@ -136,9 +129,7 @@ def test_message_that_raises_unexpected_error_becomes_dead_letter(
     assert handle(make()).order
 
 
-def test_a_database_that_is_away_is_nobodys_fault(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_that_is_away_is_nobodys_fault(make, monkeypatch):
     def explode(*_: Any) -> Any:
         raise OperationalError("server closed the connection")
 
@@ -148,9 +139,7 @@ def test_a_database_that_is_away_is_nobodys_fault(
     assert not DeadLetter.objects.exists()
 
 
-def test_the_database_is_there_when_it_takes_a_dead_letter(
-    acme: ApiClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_database_is_there_when_it_takes_a_dead_letter(acme, monkeypatch):
     assert handling.is_database_there()
     assert not DeadLetter.objects.exists()
 
@@ -161,7 +150,7 @@ def test_the_database_is_there_when_it_takes_a_dead_letter(
     assert not handling.is_database_there()
 
 
-def test_a_letter_that_comes_again_is_kept_once(make: Make) -> None:
+def test_a_letter_that_comes_again_is_kept_once(make):
     first = handle(make(body=b"{")).letter
     again = handle(make(body=b"{", is_redelivered=True)).letter
     assert first == again
@@ -171,7 +160,7 @@ def test_a_letter_that_comes_again_is_kept_once(make: Make) -> None:
     assert DeadLetter.objects.count() == 3
 
 
-def test_who_is_proven_stands_on_the_letter(make: Make) -> None:
+def test_who_is_proven_stands_on_the_letter(make):
     new_client("other")
     letter = handle(make(headers={"client": "other"})).letter
     assert letter is not None
@@ -181,7 +170,7 @@ def test_who_is_proven_stands_on_the_letter(make: Make) -> None:
     assert (letter.client, letter.properties["sender"]) == ("other", "claimed")
 
 
-def test_what_no_database_stores_is_kept_as_it_can_be(make: Make) -> None:
+def test_what_no_database_stores_is_kept_as_it_can_be(make):
     odd: dict[str, Any] = {
         "nul": "a\x00b",
         "half": "\ud800",
@@ -203,14 +192,14 @@ def test_what_no_database_stores_is_kept_as_it_can_be(make: Make) -> None:
     assert len(json.dumps(letter.properties)) < 10_000
 
 
-def test_the_clients_name_is_cut_to_its_column(make: Make) -> None:
+def test_the_clients_name_is_cut_to_its_column(make):
     letter = handle(make(headers={"client": "c" * 500, "token": "x"})).letter
     assert letter is not None
     letter.refresh_from_db()
     assert len(letter.client) == 100
 
 
-def test_a_message_is_given_up_without_another_look(acme: ApiClient) -> None:
+def test_a_message_is_given_up_without_another_look(acme):
     from orders.reasons import because
 
     handled = handling.give_up(Message(b"x"), [because("message", "no")])

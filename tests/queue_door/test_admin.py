@@ -11,7 +11,6 @@ from django.test import Client
 
 from orders.consumer.handling import handle
 from orders.models import DeadLetter, Order
-from tests.queue_door.conftest import Make
 from tests.queue_door.sending import BODY
 
 pytestmark = pytest.mark.django_db
@@ -28,12 +27,12 @@ def staff(name: str, *permissions: str) -> Client:
 
 
 @pytest.fixture
-def operator(db: None) -> Client:
+def operator(db) -> Client:
     return staff("ann", "resolve_dead_letter")
 
 
 @pytest.fixture
-def viewer(db: None) -> Client:
+def viewer(db) -> Client:
     return staff("vic")
 
 
@@ -49,9 +48,7 @@ def keys(client: Client, query: str = "") -> list[str]:
     return [row.message_id for row in found.context["cl"].result_list]
 
 
-def test_the_list_has_open_ones_first_and_is_searched_and_filtered(
-    operator: Client, make: Make
-) -> None:
+def test_the_list_has_open_ones_first_and_is_searched_and_filtered(operator, make):
     old = letter_of(make("gone", body=b"{"))
     DeadLetter.objects.filter(pk=old.pk).update(
         state="discarded", resolved_at=old.received_at, comment="a typo of theirs"
@@ -81,14 +78,14 @@ def test_the_list_has_open_ones_first_and_is_searched_and_filtered(
         assert keys(operator, f"?q={words}") == [], words
 
 
-def test_a_poll_gets_the_rows_alone(operator: Client, make: Make) -> None:
+def test_a_poll_gets_the_rows_alone(operator, make):
     letter_of(make(body=b"{"))
     html = operator.get(LIST, headers={"HX-Request": "true"}).content.decode()
     assert "key-1" in html
     assert "<html" not in html
 
 
-def test_what_it_shows_is_harmless(operator: Client, admin_client: Client, make: Make) -> None:
+def test_what_it_shows_is_harmless(operator, admin_client, make):
     evil = "<script>alert(1)</script>"
     body = json.dumps(BODY | {evil: evil}).encode()
     letter = letter_of(make(body=body, headers={"x": evil, "client": evil}, app_id=evil))
@@ -104,7 +101,7 @@ def test_what_it_shows_is_harmless(operator: Client, admin_client: Client, make:
     assert "Only the beginning is shown" in html
 
 
-def test_unproven_sender_is_marked_on_every_dead_letter_page(operator: Client, make: Make) -> None:
+def test_unproven_sender_is_marked_on_every_dead_letter_page(operator, make):
     proven, claimed = letter_of(make(body=b"{")), letter_of(make("k2", headers={"token": "x"}))
     for letter, is_marked in ((proven, False), (claimed, True)):
         for page in ("change", "replay", "discard"):
@@ -122,7 +119,7 @@ def test_unproven_sender_is_marked_on_every_dead_letter_page(operator: Client, m
     assert "proven" not in second
 
 
-def test_a_name_cannot_turn_its_mark_round(operator: Client, make: Make) -> None:
+def test_a_name_cannot_turn_its_mark_round(operator, make):
     letter = letter_of(make(headers={"client": "acme\u202egnp.exe\x1b", "token": "x"}))
     for page in (LIST, f"{LIST}{letter.pk}/change/", f"{LIST}{letter.pk}/replay/"):
         html = operator.get(page).content.decode()
@@ -135,9 +132,7 @@ def test_a_name_cannot_turn_its_mark_round(operator: Client, make: Make) -> None
     assert "<bdi>\u05e9\u05dc\u05d5\u05dd</bdi>" in html
 
 
-def test_dead_letter_of_unproven_sender_is_replayed_if_operator_vouches(
-    operator: Client, make: Make
-) -> None:
+def test_dead_letter_of_unproven_sender_is_replayed_if_operator_vouches(operator, make):
     letter = letter_of(make(headers={"token": "expired"}))
     url = f"{LIST}{letter.pk}/replay/"
     page = operator.get(f"{LIST}{letter.pk}/change/").content.decode()
@@ -159,9 +154,7 @@ def test_dead_letter_of_unproven_sender_is_replayed_if_operator_vouches(
     assert (entry.object_id, entry.change_message) == (str(letter.pk), "Replay known to us")
 
 
-def test_vouching_is_not_offered_for_proven_sender_or_for_discarding(
-    operator: Client, make: Make
-) -> None:
+def test_vouching_is_not_offered_for_proven_sender_or_for_discarding(operator, make):
     letter = letter_of(make(body=b"{"))
     for page in ("replay", "discard"):
         assert 'name="unproven"' not in operator.get(f"{LIST}{letter.pk}/{page}/").content.decode()
@@ -170,7 +163,7 @@ def test_vouching_is_not_offered_for_proven_sender_or_for_discarding(
     assert 'name="unproven"' not in html
 
 
-def test_one_that_is_still_wrong_stays_and_says_why(operator: Client, make: Make) -> None:
+def test_one_that_is_still_wrong_stays_and_says_why(operator, make):
     letter = letter_of(make(body=b"{"))
     answer = operator.post(f"{LIST}{letter.pk}/replay/", {"reason": ""})
     assert answer.status_code == 409
@@ -179,7 +172,7 @@ def test_one_that_is_still_wrong_stays_and_says_why(operator: Client, make: Make
     assert not LogEntry.objects.exists()
 
 
-def test_discarding_needs_a_reason(operator: Client, make: Make) -> None:
+def test_discarding_needs_a_reason(operator, make):
     letter = letter_of(make(body=b"{"))
     assert operator.post(f"{LIST}{letter.pk}/discard/", {"reason": " "}).status_code == 400
     assert DeadLetter.objects.get().state == "open"
@@ -189,7 +182,7 @@ def test_discarding_needs_a_reason(operator: Client, make: Make) -> None:
     assert DeadLetter.objects.get().state == "open"
 
 
-def test_many_at_once_each_by_itself(operator: Client, make: Make) -> None:
+def test_many_at_once_each_by_itself(operator, make):
     good = letter_of(make("good", headers={"token": "x"}))
     bad = letter_of(make("bad", body=b"{"))
     gone = letter_of(make("gone", headers={"token": "x"}))
@@ -212,12 +205,12 @@ def test_many_at_once_each_by_itself(operator: Client, make: Make) -> None:
 
 
 @pytest.mark.parametrize("letters", ["", "x", "1;2", "1" * 30, ",".join(["1"] * 501)])
-def test_a_list_that_is_none(operator: Client, letters: str) -> None:
+def test_a_list_that_is_none(operator, letters):
     answer = operator.post(f"{LIST}discard/", {"letters": letters, "reason": "x"})
     assert answer.status_code == 400
 
 
-def test_viewer_cannot_replay_discard_or_restore_dead_letter(viewer: Client, make: Make) -> None:
+def test_viewer_cannot_replay_discard_or_restore_dead_letter(viewer, make):
     letter = letter_of(make(headers={"token": "x"}))
     page = viewer.get(f"{LIST}{letter.pk}/change/")
     assert page.status_code == 200
@@ -232,7 +225,7 @@ def test_viewer_cannot_replay_discard_or_restore_dead_letter(viewer: Client, mak
     assert staff("nobody").get(LIST).status_code == 200
 
 
-def test_rows_are_not_added_changed_or_deleted(make: Make) -> None:
+def test_rows_are_not_added_changed_or_deleted(make):
     letter = letter_of(make(body=b"{"))
     root = Client()
     root.force_login(get_user_model().objects.create_superuser("root"))
@@ -242,7 +235,7 @@ def test_rows_are_not_added_changed_or_deleted(make: Make) -> None:
     assert DeadLetter.objects.get().state == "open"
 
 
-def test_the_index_counts_those_that_wait(operator: Client, make: Make) -> None:
+def test_the_index_counts_those_that_wait(operator, make):
     letter_of(make(body=b"{"))
     html = operator.get("/admin/orders/order/needs/").content.decode()
     assert f"{LIST}?state=open" in html

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.test import Client
 
 from orders import dead_letters, tokens
 from orders.consumer import accepting, handling
-from orders.models import ApiClient, DeadLetter, DroppedLetters, Order
+from orders.models import DeadLetter, DroppedLetters, Order
 from tests.alerts import text_of
 from tests.queue_door.conftest import Make, new_client
 from workers.desk.texts import alert_texts
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small(monkeypatch) -> None:
     monkeypatch.setattr(dead_letters, "MOST_OPEN", 3)
     monkeypatch.setattr(dead_letters, "MOST_OPEN_BYTES", 1000)
     monkeypatch.setattr(dead_letters, "ALERT_EACH", 2)
@@ -41,7 +40,7 @@ def dropped(sender: str) -> tuple[int, int]:
     return found or (0, 0)
 
 
-def test_a_senders_open_dead_letters_are_bounded_and_the_rest_is_counted(make: Make) -> None:
+def test_a_senders_open_dead_letters_are_bounded_and_the_rest_is_counted(make):
     handled = rubbish(make, 8, size=10)
 
     assert (kept("acme"), dropped("acme")) == (3, (5, 50))
@@ -53,7 +52,7 @@ def test_a_senders_open_dead_letters_are_bounded_and_the_rest_is_counted(make: M
     assert "Not kept so far: 5" in text_of(alert)
 
 
-def test_what_strangers_leave_too_much_of_is_told_as_theirs(make: Make) -> None:
+def test_what_strangers_leave_too_much_of_is_told_as_theirs(make):
     rubbish(make, 4, headers={"client": "<b>ghost", "token": "x"})
 
     alert = Alert.objects.get(code="dead_letters_full")
@@ -63,9 +62,7 @@ def test_what_strangers_leave_too_much_of_is_told_as_theirs(make: Make) -> None:
     assert title.startswith("Too many dead letters of senders that are not proven are open")
 
 
-def test_the_admin_s_list_says_whose_messages_were_not_kept_and_when(
-    make: Make, admin_client: Client
-) -> None:
+def test_the_admin_s_list_says_whose_messages_were_not_kept_and_when(make, admin_client):
     rubbish(make, 3)
     assert "sas-dropped" not in admin_client.get("/admin/orders/deadletter/").content.decode()
 
@@ -84,22 +81,20 @@ def test_the_admin_s_list_says_whose_messages_were_not_kept_and_when(
     assert "sas-dropped" not in poll.content.decode()
 
 
-def test_bytes_are_bounded_too(make: Make) -> None:
+def test_bytes_are_bounded_too(make):
     rubbish(make, 3, size=600)
 
     assert (kept("acme"), dropped("acme")) == (2, (1, 600))
 
 
-def test_a_good_order_is_taken_however_much_its_sender_left(make: Make) -> None:
+def test_a_good_order_is_taken_however_much_its_sender_left(make):
     rubbish(make, 5)
 
     assert handling.handle(make("good")).order
     assert Order.objects.count() == 1
 
 
-def test_a_message_that_a_fault_of_ours_refused_is_always_kept(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_message_that_a_fault_of_ours_refused_is_always_kept(make, monkeypatch):
     rubbish(make, 5)
 
     def fails(*args: object) -> None:
@@ -118,7 +113,7 @@ def letter_reasons() -> list[Any]:
     return [dead_letters.because("message", "the database failed at it 5 times")]
 
 
-def test_all_who_are_not_proven_are_bounded_together_and_take_nobodys_room(make: Make) -> None:
+def test_all_who_are_not_proven_are_bounded_together_and_take_nobodys_room(make):
     for n in range(5):
         rubbish(make, 1, headers={"client": f"made-up-{n}", "token": None})
     assert (kept(""), dropped("")[0]) == (3, 2)
@@ -131,7 +126,7 @@ def test_all_who_are_not_proven_are_bounded_together_and_take_nobodys_room(make:
     assert kept("acme") == 1
 
 
-def test_one_sender_takes_nothing_of_anothers_room(make: Make) -> None:
+def test_one_sender_takes_nothing_of_anothers_room(make):
     rubbish(make, 5)
     other = tokens.issue(new_client("beta"))
 
@@ -140,7 +135,7 @@ def test_one_sender_takes_nothing_of_anothers_room(make: Make) -> None:
     assert (kept("acme"), kept("beta")) == (3, 1)
 
 
-def test_there_is_room_again_once_operators_have_dealt_with_some(make: Make) -> None:
+def test_there_is_room_again_once_operators_have_dealt_with_some(make):
     rubbish(make, 5)
     dead_letters.discard(DeadLetter.objects.earliest("pk").pk, actor="ann", reason="theirs")
 
@@ -150,7 +145,7 @@ def test_there_is_room_again_once_operators_have_dealt_with_some(make: Make) -> 
     assert handled.letter.pk
 
 
-def test_the_terminal_tells_how_many_were_not_kept(make: Make, acme: ApiClient) -> None:
+def test_the_terminal_tells_how_many_were_not_kept(make, acme):
     rubbish(make, 5)
     out, err = StringIO(), StringIO()
 

@@ -9,7 +9,6 @@ import pytest
 
 from tests import programs
 from tests.programs import until
-from tests.queue_door.door import Door
 from tests.queue_door.sending import QUEUE, channel, publish
 
 pytestmark = pytest.mark.slow
@@ -25,7 +24,7 @@ sqlite_is_enough = pytest.mark.parametrize("door", ["sqlite+rabbitmq"], indirect
 
 
 @pytest.mark.fault("F5")
-def test_killed_between_commit_and_acknowledgement(door: Door) -> None:
+def test_killed_between_commit_and_acknowledgement(door):
     door.system.start("dying", "manage.py", "shell", "-v", "0", "-c", DIE_BEFORE_ACK)
     log = door.system.folder / "dying.log"
     until(lambda: f"consuming {QUEUE}\n" in log.read_text(), 20)
@@ -45,7 +44,7 @@ def test_killed_between_commit_and_acknowledgement(door: Door) -> None:
 
 
 @sqlite_is_enough
-def test_a_dead_letter_whose_acknowledgement_was_lost_is_kept_once(door: Door) -> None:
+def test_a_dead_letter_whose_acknowledgement_was_lost_is_kept_once(door):
     for _ in range(2):
         door.system.start("dying", "manage.py", "shell", "-v", "0", "-c", DIE_BEFORE_ACK)
         log = door.system.folder / "dying.log"
@@ -62,7 +61,7 @@ def test_a_dead_letter_whose_acknowledgement_was_lost_is_kept_once(door: Door) -
 
 
 @pytest.mark.fault("F14")
-def test_two_hundred_in_order_although_the_connection_breaks(door: Door) -> None:
+def test_two_hundred_in_order_although_the_connection_breaks(door):
     keys = [f"key-{n:03}" for n in range(200)]
     with channel(door.url) as to:
         # Whoever comes before the consumer's first start makes the queue.
@@ -86,7 +85,7 @@ def _close_connections(url: str) -> None:
 
 
 @sqlite_is_enough
-def test_it_stops_at_once_and_cleanly(door: Door) -> None:
+def test_it_stops_at_once_and_cleanly(door):
     door.start()
     with channel(door.url) as to:
         for n in range(50):
@@ -105,9 +104,7 @@ def test_it_stops_at_once_and_cleanly(door: Door) -> None:
 
 @pytest.mark.fault("F14")
 @sqlite_is_enough
-def test_consumer_takes_existing_queue_and_recreates_deleted_queue(
-    door: Door,
-) -> None:
+def test_consumer_takes_existing_queue_and_recreates_deleted_queue(door):
     with channel(door.url) as to:
         to.queue_declare(QUEUE, durable=True, auto_delete=False,
                          arguments={"x-queue-type": "quorum"})  # fmt: skip
@@ -123,7 +120,7 @@ def test_consumer_takes_existing_queue_and_recreates_deleted_queue(
 
 @pytest.mark.fault("F16")
 @pytest.mark.parametrize("door", ["postgresql+rabbitmq"], indirect=True)
-def test_a_database_that_is_away_costs_time_and_nothing_else(door: Door) -> None:
+def test_a_database_that_is_away_costs_time_and_nothing_else(door):
     door.start()
     url = door.system.environment["DATABASE_URL"]
     name = url.rsplit("/", 1)[1]

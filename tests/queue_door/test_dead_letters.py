@@ -34,7 +34,7 @@ def letter_of(message: Any) -> DeadLetter:
 run = partial(said, "dead_letters")
 
 
-def test_a_replay_places_the_order_as_its_client_under_its_key(make: Make) -> None:
+def test_a_replay_places_the_order_as_its_client_under_its_key(make):
     letter = letter_of(make("late", body=SOLD_OUT, reply_to="replies.acme.x"))
     Product.objects.update(stock=1_000_000)
     order = dead_letters.replay(letter.pk, actor="operator:ann", reason="restocked")
@@ -49,7 +49,7 @@ def test_a_replay_places_the_order_as_its_client_under_its_key(make: Make) -> No
     assert Order.objects.count() == 1
 
 
-def test_a_replay_that_is_still_wrong_says_so_and_changes_nothing(make: Make) -> None:
+def test_a_replay_that_is_still_wrong_says_so_and_changes_nothing(make):
     letter = letter_of(make(body=SOLD_OUT))
     before = DeadLetter.objects.values().get()
     with pytest.raises(Refused, match=r"lines\.0\.quantity: Only 10000 of Lamp"):
@@ -76,7 +76,7 @@ def test_what_cannot_be_replayed(make: Make, given: dict[str, Any], why: str) ->
         dead_letters.replay(letter.pk, actor="a")
 
 
-def test_a_replay_for_a_closed_client_is_refused(make: Make) -> None:
+def test_a_replay_for_a_closed_client_is_refused(make):
     letter = letter_of(make(body=SOLD_OUT))
     ApiClient.objects.update(is_active=False)
     with pytest.raises(Refused, match="acme is closed"):
@@ -84,9 +84,7 @@ def test_a_replay_for_a_closed_client_is_refused(make: Make) -> None:
 
 
 @pytest.mark.parametrize("headers", [{"token": "wrong"}, {"token": None}])
-def test_the_operator_stands_for_a_sender_that_is_not_proven(
-    make: Make, headers: dict[str, Any]
-) -> None:
+def test_the_operator_stands_for_a_sender_that_is_not_proven(make, headers):
     letter = letter_of(make(headers=headers))
     assert str(letter) == f"dead letter {letter.pk} of unproven acme"
     with pytest.raises(Refused, match="client: is not proven to be acme"):
@@ -100,7 +98,7 @@ def test_the_operator_stands_for_a_sender_that_is_not_proven(
     assert letter.comment.endswith("replayed as unproven by a")
 
 
-def test_a_letter_of_before_senders_were_proven_counts_as_unproven(make: Make) -> None:
+def test_a_letter_of_before_senders_were_proven_counts_as_unproven(make):
     letter = letter_of(make(body=SOLD_OUT))
     assert str(letter) == f"dead letter {letter.pk} of acme"
     DeadLetter.objects.update(properties={"message_id": "key-1"})
@@ -109,25 +107,25 @@ def test_a_letter_of_before_senders_were_proven_counts_as_unproven(make: Make) -
         dead_letters.replay(letter.pk, actor="a")
 
 
-def test_letter_is_replayed_as_its_proven_sender_not_as_the_named_client(make: Make) -> None:
+def test_letter_is_replayed_as_its_proven_sender_not_as_the_named_client(make):
     new_client("victim")
     letter = letter_of(make(headers={"client": "victim"}))
     assert dead_letters.replay(letter.pk, actor="a").submitter == "client:acme"
 
 
-def test_a_replay_leaves_a_foreign_reply_queue_out(make: Make) -> None:
+def test_a_replay_leaves_a_foreign_reply_queue_out(make):
     letter = letter_of(make(reply_to="sas.reports"))
     assert dead_letters.replay(letter.pk, actor="a")
 
 
-def test_the_key_of_another_order_stays_refused(make: Make) -> None:
+def test_the_key_of_another_order_stays_refused(make):
     handle(make())
     letter = letter_of(make(body=BODY | {"reference": "other"}))
     with pytest.raises(Refused, match="message_id: The submission key was used for order"):
         dead_letters.replay(letter.pk, actor="a")
 
 
-def test_discard_and_restore_leave_their_trail(make: Make) -> None:
+def test_discard_and_restore_leave_their_trail(make):
     letter = letter_of(make(body=b"{"))
     dead_letters.discard(letter.pk, actor="operator:ann", reason="a test of theirs")
     letter.refresh_from_db()
@@ -146,12 +144,12 @@ def test_discard_and_restore_leave_their_trail(make: Make) -> None:
         dead_letters.restore(letter.pk, actor="operator:bob")
 
 
-def test_there_is_none_of_that_number() -> None:
+def test_there_is_none_of_that_number():
     with pytest.raises(NotNow, match="There is no dead letter 7"):
         dead_letters.discard(7, actor="a", reason="b")
 
 
-def test_the_command_lists_and_shows(make: Make) -> None:
+def test_the_command_lists_and_shows(make):
     one, two = letter_of(make(body=b"{\x1b[31m")), letter_of(make("k2", body=b"["))
     listed = run("list").splitlines()
     assert [line.split("  ")[0] for line in listed] == [str(one.pk), str(two.pk)]
@@ -165,7 +163,7 @@ def test_the_command_lists_and_shows(make: Make) -> None:
     assert json.loads(run("show", two.pk, "--json", "--personal"))[0]["body"] == "["
 
 
-def test_nothing_of_theirs_steers_the_terminal_or_forges_a_line(make: Make) -> None:
+def test_nothing_of_theirs_steers_the_terminal_or_forges_a_line(make):
     forged = "\x1b[2J\n9999  2026-11-25 00:00:00  acme  forged\u202e"
     letter = letter_of(make(forged, headers={"client": forged, "token": "x"}, body=b"{\n\x9b1m"))
     listed, shown = run("list"), run("show", letter.pk, "--personal")
@@ -178,7 +176,7 @@ def test_nothing_of_theirs_steers_the_terminal_or_forges_a_line(make: Make) -> N
     assert json.loads(run("show", letter.pk, "--json"))[0]["client"] == letter.client
 
 
-def test_the_command_marks_whose_sender_is_not_proven(make: Make) -> None:
+def test_the_command_marks_whose_sender_is_not_proven(make):
     letter = letter_of(make("k1", headers={"token": "x"}))
     assert "  unproven acme  k1  " in run("list")
     shown = run("show", letter.pk)
@@ -194,7 +192,7 @@ def test_the_command_marks_whose_sender_is_not_proven(make: Make) -> None:
         run("discard", letter.pk, "--reason", "x", "--unproven")
 
 
-def test_the_command_acts_on_each_by_itself(make: Make) -> None:
+def test_the_command_acts_on_each_by_itself(make):
     wrong = letter_of(make("k0", body=b"{"))
     good = letter_of(make("k1", headers={"token": "x"}))
     with pytest.raises(CommandError, match=f"Dead letter {wrong.pk}: body: cannot be read"):
@@ -216,12 +214,12 @@ def test_the_command_acts_on_each_by_itself(make: Make) -> None:
         (["restore", "99"], "There is no dead letter 99"),
     ],
 )
-def test_the_command_says_what_is_missing(words: list[str], why: str) -> None:
+def test_the_command_says_what_is_missing(words, why):
     with pytest.raises(CommandError, match=why):
         run(*words)
 
 
-def test_operators_are_told_of_a_senders_dead_letters_until_none_is_open(make: Make) -> None:
+def test_operators_are_told_of_a_senders_dead_letters_until_none_is_open(make):
     letters = [handle(make(f"k{n}", body=b"{")).letter for n in range(2)]
     handle(make("k9", body=b"{", headers={"token": "x"}))
     handle(make("k8", body=b"{", headers={"token": "y", "client": "other"}))

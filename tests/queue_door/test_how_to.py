@@ -13,7 +13,6 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from tests.programs import free_port, until
-from tests.queue_door.door import Door
 from workers.protocol.webhook_signing import signature
 
 HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "how-to"
@@ -34,7 +33,7 @@ def example(page: str, holding: str) -> str:
     return str(found)
 
 
-def test_both_how_to_pages_give_client_the_same_rabbitmq_permissions() -> None:
+def test_both_how_to_pages_give_client_the_same_rabbitmq_permissions():
     pages = ("submit-by-queue", "limit-what-processes-may-do")
     lines = [
         re.findall(r"set_permissions (?:-p shop )?acme (.*)", (HOW_TO / f"{page}.md").read_text())
@@ -68,7 +67,7 @@ Run = Callable[..., Program]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[Run]:
+def run(tmp_path) -> Iterator[Run]:
     programs: list[Program] = []
 
     def start(name: str, source: str, **environment: str) -> Program:
@@ -82,7 +81,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("door", ["sqlite+rabbitmq"], indirect=True)
-def test_an_order_by_queue_is_told_on_the_reply_queue_and_by_webhook(door: Door, run: Run) -> None:
+def test_an_order_by_queue_is_told_on_the_reply_queue_and_by_webhook(door, run):
     door.start()
     door.system.start("worker", "-m", "celery", "-A", "sasproject", "worker", "--concurrency", "2")
     environment = {"AMQP_URL": door.url, "ACME_TOKEN": door.token}
@@ -127,7 +126,7 @@ def signed(body: bytes, *by: str, ago: int = 0) -> dict[str, str]:
     }
 
 
-def test_the_check_in_ten_lines_takes_what_we_sign() -> None:
+def test_the_check_in_ten_lines_takes_what_we_sign():
     body = b'{"number": 7}'
     other = "whsec_" + "A" * 32
     assert is_ours()(SECRET, signed(body), body)
@@ -154,7 +153,7 @@ def test_the_check_in_ten_lines_takes_what_we_sign() -> None:
         *("too old", "too new", "other body", "other secret"),
     ],
 )
-def test_the_check_in_ten_lines_takes_nothing_else(spoil: Callable[[], dict[str, str]]) -> None:
+def test_the_check_in_ten_lines_takes_nothing_else(spoil):
     assert is_ours()(SECRET, signed(b"{}") | spoil(), b"{}") is False
     # Without any header it is none of ours either.
     assert is_ours()(SECRET, {}, b"{}") is False

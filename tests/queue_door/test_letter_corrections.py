@@ -2,7 +2,6 @@
 
 import json
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from orders.letter_corrections import Correction
 from orders.models import DeadLetter, Order
 from orders.reasons import Refused
 from tests.programs import said
-from tests.queue_door.conftest import Make
 from tests.queue_door.sending import BODY
 from tests.queue_door.test_admin import LIST, letter_of, staff
 
@@ -24,17 +22,17 @@ WRONG = BODY | {"lines": [{"sku": "SKU-001", "quantity": 20_000}], "gift": True}
 
 
 @pytest.fixture
-def letter(make: Make) -> DeadLetter:
+def letter(make) -> DeadLetter:
     return letter_of(make("k1", body=WRONG))
 
 
 @pytest.fixture
-def operator(db: None) -> Client:
+def operator(db) -> Client:
     return staff("ann", "resolve_dead_letter", "correct_dead_letter")
 
 
 @pytest.fixture
-def shower(db: None) -> Client:
+def shower(db) -> Client:
     return staff("sue", "correct_dead_letter", "show_personal")
 
 
@@ -54,7 +52,7 @@ def typed(client: Client, letter: DeadLetter, **changes: Any) -> dict[str, Any]:
     }
 
 
-def test_fields_are_corrected_shown_and_replayed(operator: Client, letter: DeadLetter) -> None:
+def test_fields_are_corrected_shown_and_replayed(operator, letter):
     data = typed(operator, letter, lines="SKU-001 3", without="on", reference="cart-2")
     page = operator.post(url_of(letter), data)
     assert page.status_code == 200
@@ -79,9 +77,7 @@ def test_fields_are_corrected_shown_and_replayed(operator: Client, letter: DeadL
     assert LogEntry.objects.get().change_message == "Correct and replay asked them"
 
 
-def test_what_is_still_wrong_is_said_before_anything_is_sent(
-    operator: Client, letter: DeadLetter
-) -> None:
+def test_what_is_still_wrong_is_said_before_anything_is_sent(operator, letter):
     page = operator.post(url_of(letter), typed(operator, letter, lines="SKU-001 0"))
     assert page.status_code == 409
     assert "lines.0.quantity" in page.content.decode()
@@ -101,15 +97,13 @@ def test_what_is_still_wrong_is_said_before_anything_is_sent(
         ({"reference": "sas_0123abcd_secret"}, "must hold no token"),
     ],
 )
-def test_what_cannot_be_a_correction_is_refused(
-    operator: Client, letter: DeadLetter, changes: dict[str, str], why: str
-) -> None:
+def test_what_cannot_be_a_correction_is_refused(operator, letter, changes, why):
     page = operator.post(url_of(letter), typed(operator, letter, **changes))
     assert page.status_code == 400
     assert why in page.content.decode()
 
 
-def test_it_can_be_edited_again(operator: Client, letter: DeadLetter) -> None:
+def test_it_can_be_edited_again(operator, letter):
     data = typed(operator, letter, lines="SKU-001 3", without="on") | {"edit": "yes"}
     page = operator.post(url_of(letter), data)
     assert page.status_code == 200
@@ -117,9 +111,7 @@ def test_it_can_be_edited_again(operator: Client, letter: DeadLetter) -> None:
     assert "SKU-001 3" in page.content.decode()
 
 
-def test_personal_data_stay_masked_and_stay_what_they_are(
-    operator: Client, letter: DeadLetter
-) -> None:
+def test_personal_data_stay_masked_and_stay_what_they_are(operator, letter):
     html = operator.get(url_of(letter)).content.decode()
     assert "Lovelace" not in html
     assert "1 Mill Lane" not in html
@@ -135,9 +127,7 @@ def test_personal_data_stay_masked_and_stay_what_they_are(
     assert (order.customer_name, order.customer_address) == ("Ada Lovelace", "2 Mill Lane")
 
 
-def test_raw_json_correction_requires_showing_personal_data_first(
-    shower: Client, make: Make
-) -> None:
+def test_raw_json_correction_requires_showing_personal_data_first(shower, make):
     letter = letter_of(make("k1", body=b'{"customer": NaN}'))
     masked = shower.get(url_of(letter)).content.decode()
     assert 'name="raw"' not in masked
@@ -156,7 +146,7 @@ def test_raw_json_correction_requires_showing_personal_data_first(
     assert Order.objects.get().customer_name == "Ada Lovelace"
 
 
-def test_a_key_that_was_missing_is_given(operator: Client, make: Make) -> None:
+def test_a_key_that_was_missing_is_given(operator, make):
     letter = letter_of(make("", body=BODY))
     page = operator.post(url_of(letter), typed(operator, letter, message_id="given-1"))
     assert [change["path"] for change in page.context["diff"]] == ["message_id"]
@@ -164,7 +154,7 @@ def test_a_key_that_was_missing_is_given(operator: Client, make: Make) -> None:
     assert Order.objects.get().submission_key == "given-1"
 
 
-def test_an_unproven_sender_is_marked_and_has_to_be_stood_for(operator: Client, make: Make) -> None:
+def test_an_unproven_sender_is_marked_and_has_to_be_stood_for(operator, make):
     letter = letter_of(make("k1", body=WRONG, headers={"token": "x"}))
     html = operator.get(url_of(letter)).content.decode()
     assert "not proven" in html
@@ -176,7 +166,7 @@ def test_an_unproven_sender_is_marked_and_has_to_be_stood_for(operator: Client, 
     assert "corrected and replayed as unproven" in letter.comment
 
 
-def test_it_has_a_right_of_its_own(letter: DeadLetter) -> None:
+def test_it_has_a_right_of_its_own(letter):
     resolver = staff("rob", "resolve_dead_letter")
     assert resolver.get(url_of(letter)).status_code == 403
     assert resolver.post(url_of(letter), {}).status_code == 403
@@ -185,7 +175,7 @@ def test_it_has_a_right_of_its_own(letter: DeadLetter) -> None:
     assert url_of(letter) in corrector.get(f"{LIST}{letter.pk}/change/").content.decode()
 
 
-def test_one_that_is_resolved_is_corrected_no_more(operator: Client, letter: DeadLetter) -> None:
+def test_one_that_is_resolved_is_corrected_no_more(operator, letter):
     data = typed(operator, letter, lines="SKU-001 3", without="on")
     dead_letters.discard(letter.pk, actor="a", reason="b")
     assert operator.post(url_of(letter), data | {"confirm": "yes"}).status_code == 409
@@ -193,21 +183,21 @@ def test_one_that_is_resolved_is_corrected_no_more(operator: Client, letter: Dea
     assert url_of(letter) not in operator.get(f"{LIST}{letter.pk}/change/").content.decode()
 
 
-def test_a_correction_that_is_refused_keeps_nothing(letter: DeadLetter) -> None:
+def test_a_correction_that_is_refused_keeps_nothing(letter):
     before = DeadLetter.objects.values().get()
     with pytest.raises(Refused):
         dead_letters.replay(letter.pk, actor="a", correction=Correction(b"{}", "k1"))
     assert DeadLetter.objects.values().get() == before
 
 
-def test_marks_of_direction_are_visible_in_the_difference(operator: Client, make: Make) -> None:
+def test_marks_of_direction_are_visible_in_the_difference(operator, make):
     letter = letter_of(make("k1", body=WRONG | {"reference": "a\u202eb"}))
     data = typed(operator, letter, lines="SKU-001 3", without="on", reference="ok")
     html = operator.post(url_of(letter), data).content.decode()
     assert "<del>a\\u202eb</del>" in html
 
 
-def test_the_terminal_does_the_same(letter: DeadLetter, tmp_path: Path) -> None:
+def test_the_terminal_does_the_same(letter, tmp_path):
     file = tmp_path / "order.json"
     file.write_text(json.dumps(BODY))
 
@@ -238,7 +228,7 @@ def test_the_terminal_does_the_same(letter: DeadLetter, tmp_path: Path) -> None:
         (["correct", "{pk}", "--reason", "x", "--message-id", "k2"], "gift: is not a known field"),
     ],
 )
-def test_the_terminal_says_what_is_missing(letter: DeadLetter, words: list[str], why: str) -> None:
+def test_the_terminal_says_what_is_missing(letter, words, why):
     given = [word.format(pk=letter.pk) for word in words]
     with pytest.raises(CommandError, match=why.replace(".", r"\.")):
         call_command("dead_letters", *given, stdout=StringIO())

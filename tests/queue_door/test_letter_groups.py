@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from orders import dead_letters, letter_groups
 from orders.models import DeadLetter, Order, Product
 from tests.programs import said
-from tests.queue_door.conftest import Make, new_client
+from tests.queue_door.conftest import new_client
 from tests.queue_door.sending import BODY
 from tests.queue_door.test_admin import LIST, letter_of, staff
 
@@ -27,7 +27,7 @@ def sold_out(quantity: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def letters(make: Make) -> list[DeadLetter]:
+def letters(make) -> list[DeadLetter]:
     """Three alike of acme, one of somebody who only says that they are, and one of another kind."""
     return [
         *(letter_of(make(f"k{n}", body=sold_out(20_000 + n))) for n in range(3)),
@@ -39,9 +39,7 @@ def letters(make: Make) -> list[DeadLetter]:
 run = partial(said, "dead_letters")
 
 
-def test_similar_letters_form_one_group_with_first_last_and_count(
-    letters: list[DeadLetter],
-) -> None:
+def test_similar_letters_form_one_group_with_first_last_and_count(letters):
     groups = letter_groups.read()
     assert [(group.count, group.client, group.is_proven) for group in groups] == [
         (3, "acme", True),
@@ -54,15 +52,13 @@ def test_similar_letters_form_one_group_with_first_last_and_count(
     assert "Only # of Lamp" in groups[0].cause
 
 
-def test_one_that_is_resolved_is_in_no_group(letters: list[DeadLetter]) -> None:
+def test_one_that_is_resolved_is_in_no_group(letters):
     dead_letters.discard(letters[0].pk, actor="a", reason="b")
     assert letter_groups.read()[0].count == 2
     assert letters[0].pk not in letter_groups.like(letters[1].pk).values_list("pk", flat=True)
 
 
-def test_letter_of_unproven_sender_joins_no_group_of_the_named_client(
-    letters: list[DeadLetter],
-) -> None:
+def test_letter_of_unproven_sender_joins_no_group_of_the_named_client(letters):
     claimed = letters[3].pk
     DeadLetter.objects.filter(pk=claimed).update(cause=letter_groups.read()[0].cause)
 
@@ -71,9 +67,7 @@ def test_letter_of_unproven_sender_joins_no_group_of_the_named_client(
     assert letter_groups.like(claimed).count() == 1
 
 
-def test_every_group_link_says_that_sender_is_not_proven(
-    letters: list[DeadLetter],
-) -> None:
+def test_every_group_link_says_that_sender_is_not_proven(letters):
     DeadLetter.objects.exclude(pk=letters[3].pk).delete()
     page = staff("ann", "resolve_dead_letter").get(GROUPS).content.decode()
     unseen = re.findall(r'<span class="visually-hidden"> (.*?)</a>', page, re.DOTALL)
@@ -81,15 +75,13 @@ def test_every_group_link_says_that_sender_is_not_proven(
     assert all("not proven" in text for text in unseen)
 
 
-def test_groups_are_counted_in_one_query(letters: list[DeadLetter]) -> None:
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
+def test_groups_are_counted_in_one_query(letters):
+    with CaptureQueriesContext(connection) as queries:
         letter_groups.read()
     assert len(queries) == 1
 
 
-def test_the_page_shows_them_and_leads_to_their_messages(letters: list[DeadLetter]) -> None:
+def test_the_page_shows_them_and_leads_to_their_messages(letters):
     client = staff("ann", "resolve_dead_letter")
     html = client.get(GROUPS).content.decode()
     rows = html.split("<tbody")[1].split("<tr")[1:]
@@ -103,13 +95,13 @@ def test_the_page_shows_them_and_leads_to_their_messages(letters: list[DeadLette
 
 
 @pytest.mark.parametrize("like", ["x", "0", "99999999999999999999", "²"])
-def test_a_group_that_is_none_has_no_messages(letters: list[DeadLetter], like: str) -> None:
+def test_a_group_that_is_none_has_no_messages(letters, like):
     answer = staff("ann").get(f"{LIST}?like={like}")
     assert answer.status_code == 200
     assert list(answer.context["cl"].result_list) == []
 
 
-def test_a_poll_of_groups_that_stayed_gets_nothing(letters: list[DeadLetter]) -> None:
+def test_a_poll_of_groups_that_stayed_gets_nothing(letters):
     client = staff("ann")
     seen = client.get(GROUPS)["X-Seen"]
     poll = {"HX-Request": "true", "X-Seen": seen}
@@ -120,7 +112,7 @@ def test_a_poll_of_groups_that_stayed_gets_nothing(letters: list[DeadLetter]) ->
     assert "<html" not in answer.content.decode()
 
 
-def test_all_of_a_group_are_replayed_together(letters: list[DeadLetter]) -> None:
+def test_all_of_a_group_are_replayed_together(letters):
     client = staff("ann", "resolve_dead_letter")
     Product.objects.update(stock=1_000_000)
     page = client.get(f"{LIST}{letters[0].pk}/like/replay/")
@@ -133,7 +125,7 @@ def test_all_of_a_group_are_replayed_together(letters: list[DeadLetter]) -> None
     assert "None of that group is open any more." in again.content.decode()
 
 
-def test_an_unproven_group_is_marked_where_it_is_acted_on(letters: list[DeadLetter]) -> None:
+def test_an_unproven_group_is_marked_where_it_is_acted_on(letters):
     client = staff("ann", "resolve_dead_letter")
     html = client.get(f"{LIST}{letters[3].pk}/like/replay/").content.decode()
     assert "not proven" in html
@@ -141,12 +133,12 @@ def test_an_unproven_group_is_marked_where_it_is_acted_on(letters: list[DeadLett
 
 
 @pytest.mark.parametrize("act", ["restore", "correct", "nothing"])
-def test_nothing_else_is_done_to_a_group(letters: list[DeadLetter], act: str) -> None:
+def test_nothing_else_is_done_to_a_group(letters, act):
     client = staff("ann", "resolve_dead_letter")
     assert client.get(f"{LIST}{letters[0].pk}/like/{act}/").status_code == 404
 
 
-def test_who_may_not_act_sees_groups_and_no_acts(letters: list[DeadLetter]) -> None:
+def test_who_may_not_act_sees_groups_and_no_acts(letters):
     viewer = staff("vic")
     assert "/like/" not in viewer.get(GROUPS).content.decode()
     assert viewer.get(f"{LIST}{letters[0].pk}/like/replay/").status_code == 403
@@ -161,7 +153,7 @@ def viewer_without_rights() -> Any:
     return get_user_model().objects.create_user("nobody", is_staff=True)
 
 
-def test_a_note_is_kept_with_one_that_stays_open(letters: list[DeadLetter]) -> None:
+def test_a_note_is_kept_with_one_that_stays_open(letters):
     client = staff("ann", "resolve_dead_letter")
     url = f"{LIST}{letters[0].pk}/note/"
     assert client.post(url, {"reason": ""}).status_code == 400
@@ -175,13 +167,13 @@ def test_a_note_is_kept_with_one_that_stays_open(letters: list[DeadLetter]) -> N
         dead_letters.note(letter.pk, actor="a", reason="late")
 
 
-def test_a_row_of_an_older_version_is_a_group_without_a_cause(letters: list[DeadLetter]) -> None:
+def test_a_row_of_an_older_version_is_a_group_without_a_cause(letters):
     DeadLetter.objects.filter(pk=letters[4].pk).update(cause="")
     assert any(group.cause == "" for group in letter_groups.read())
     assert staff("ann").get(GROUPS).status_code == 200
 
 
-def test_the_terminal_does_the_same(letters: list[DeadLetter]) -> None:
+def test_the_terminal_does_the_same(letters):
     lines = run("groups").splitlines()
     assert len(lines) == 3
     assert lines[0].startswith(f"3  like {letters[0].pk}  acme  ")
@@ -202,7 +194,7 @@ def test_the_terminal_does_the_same(letters: list[DeadLetter]) -> None:
         run("note", letters[4].pk)
 
 
-def test_a_client_s_name_cannot_steer_the_terminal(make: Make) -> None:
+def test_a_client_s_name_cannot_steer_the_terminal(make):
     new_client("ghost")
     letter_of(make("k", body=b"{", headers={"client": "a\x1b[2J\u202e", "token": "x"}))
     said = run("groups")
@@ -210,5 +202,5 @@ def test_a_client_s_name_cannot_steer_the_terminal(make: Make) -> None:
     assert "a\\u001b[2J\\u202e" in said
 
 
-def test_the_groups_of_none_are_said_to_be_none() -> None:
+def test_the_groups_of_none_are_said_to_be_none():
     assert run("groups") == "No dead letters are open.\n"

@@ -75,7 +75,7 @@ class Answers:
 
 
 @pytest.fixture
-def handled(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+def handled(monkeypatch) -> list[bytes]:
     """The bodies that were handled; no database is asked, and no pause is long."""
     seen: list[bytes] = []
 
@@ -111,7 +111,7 @@ def run(inbox: Inbox, answers: Answers | None = None) -> Consumer:
     return consumer
 
 
-def test_messages_are_handled_in_order_and_acknowledged(handled: list[bytes]) -> None:
+def test_messages_are_handled_in_order_and_acknowledged(handled):
     inbox, answers = Inbox([b"1", b"2", b"3"]), Answers()
     run(inbox, answers)
     assert handled == inbox.acked == answers.told == [b"1", b"2", b"3"]
@@ -122,7 +122,7 @@ def test_messages_are_handled_in_order_and_acknowledged(handled: list[bytes]) ->
 @pytest.mark.parametrize(
     "error", [ConnectionResetError("gone"), TimeoutError(), KeyError("unread"), RecursionError()]
 )
-def test_a_lost_broker_is_connected_to_again(handled: list[bytes], error: Exception) -> None:
+def test_a_lost_broker_is_connected_to_again(handled, error):
     refused = ConnectionRefusedError("not yet")
     inbox = Inbox([b"1", error, b"lost"], [refused], [refused], [b"2"])
     run(inbox)
@@ -131,18 +131,14 @@ def test_a_lost_broker_is_connected_to_again(handled: list[bytes], error: Except
 
 
 @pytest.mark.parametrize("error", [AccessRefused("403"), NotAllowed("530")], ids=repr)
-def test_the_consumer_ends_where_it_was_never_let_in(
-    handled: list[bytes], error: Exception
-) -> None:
+def test_the_consumer_ends_where_it_was_never_let_in(handled, error):
     inbox = Inbox([error], [b"1"])
     with pytest.raises(LoginRefused, match="Correct BROKER_URL"):
         run(inbox)
     assert (handled, inbox.log) == ([], ["open", "close"])
 
 
-def test_the_consumer_waits_where_it_was_let_in_before(
-    handled: list[bytes], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_consumer_waits_where_it_was_let_in_before(handled, caplog):
     inbox = Inbox([b"1", OSError("gone\nfor good")], [NotAllowed("vhost gone")], [b"2"])
     run(inbox)
     assert handled == [b"1", b"2"]
@@ -151,14 +147,12 @@ def test_the_consumer_waits_where_it_was_let_in_before(
     assert lost[0] == "OSError: gone"
 
 
-def test_the_consumer_waits_for_a_broker_that_was_away_at_its_start(handled: list[bytes]) -> None:
+def test_the_consumer_waits_for_a_broker_that_was_away_at_its_start(handled):
     run(Inbox([ConnectionRefusedError()], [b"1"]))
     assert handled == [b"1"]
 
 
-def test_an_acknowledgement_that_fails_is_a_lost_broker(
-    handled: list[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_acknowledgement_that_fails_is_a_lost_broker(handled, monkeypatch):
     inbox = Inbox([b"1"], [b"1"])
     real, failed = inbox.ack, []
 
@@ -177,9 +171,7 @@ def test_an_acknowledgement_that_fails_is_a_lost_broker(
 @pytest.mark.parametrize(
     "kind", [OperationalError, InterfaceError, InternalError, ProgrammingError]
 )
-def test_a_database_that_is_away_is_waited_for_and_nothing_acknowledged(
-    handled: list[bytes], monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
-) -> None:
+def test_a_database_that_is_away_is_waited_for_and_nothing_acknowledged(handled, monkeypatch, kind):
     inbox = Inbox([b"1", b"2"])
     before: list[int] = []
     real = handling.handle
@@ -198,9 +190,7 @@ def test_a_database_that_is_away_is_waited_for_and_nothing_acknowledged(
     assert inbox.log == ["open", "close"], "the broker's connection was kept"
 
 
-def test_a_message_that_the_database_always_fails_at_is_given_up(
-    handled: list[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_message_that_the_database_always_fails_at_is_given_up(handled, monkeypatch):
     inbox = Inbox([b"1", b"2"])
     real, tries = handling.handle, []
 
@@ -218,9 +208,7 @@ def test_a_message_that_the_database_always_fails_at_is_given_up(
     assert inbox.acked == [b"1", b"2"]
 
 
-def test_it_ends_after_the_message_in_hand(
-    handled: list[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_ends_after_the_message_in_hand(handled, monkeypatch):
     inbox = Inbox([b"1"])
     consumer = Consumer(inbox, Answers())  # type: ignore[arg-type]
     real = handling.handle
@@ -236,9 +224,7 @@ def test_it_ends_after_the_message_in_hand(
     assert inbox.log == ["open", "close"]
 
 
-def test_it_ends_within_a_second_while_it_waits_for_a_broker(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_it_ends_within_a_second_while_it_waits_for_a_broker(monkeypatch):
     inbox = Inbox(*[[ConnectionRefusedError()]] * 3)
     monkeypatch.setattr(Backoff, "next", lambda self: 30.0)
     consumer = Consumer(inbox, Answers())  # type: ignore[arg-type]
@@ -254,7 +240,7 @@ def test_it_ends_within_a_second_while_it_waits_for_a_broker(
     assert slept[0] <= 1.0
 
 
-def test_pauses_double_to_a_limit_and_begin_again() -> None:
+def test_pauses_double_to_a_limit_and_begin_again():
     backoff = Backoff()
     assert [backoff.next() for _ in range(9)] == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
     for _ in range(5000):

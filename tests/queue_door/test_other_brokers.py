@@ -5,7 +5,6 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(params=["sqlite+redis", "sqlite+filesystem"])
-def door(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Door]:
+def door(request, tmp_path) -> Iterator[Door]:
     with ExitStack() as stack:
         urls = stack.enter_context(backends(request.param, tmp_path))
         system = stack.enter_context(System(tmp_path, **urls, SAS_LOG_LEVEL="INFO"))
@@ -31,7 +30,7 @@ def door(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Door]:
 
 
 @pytest.fixture
-def producer(door: Door) -> Iterator[Any]:
+def producer(door) -> Iterator[Any]:
     url, options = brokers.configure(door.url, door.system.folder)
     with Connection(url, transport_options=options) as connection:
         yield connection.Producer(auto_declare=False)
@@ -52,7 +51,7 @@ def publish(producer: Any, door: Door, key: str, body: bytes = b"", **properties
     time.sleep(0.002)
 
 
-def test_orders_refusals_and_a_clean_end(door: Door, producer: Any) -> None:
+def test_orders_refusals_and_a_clean_end(door, producer):
     door.start()
     reply_to = "replies.acme.in"
     for n in range(10):
@@ -77,7 +76,7 @@ def test_orders_refusals_and_a_clean_end(door: Door, producer: Any) -> None:
     assert door.token[14:] not in door.log() + json.dumps(found)
 
 
-def test_what_is_no_envelope_stops_nothing(door: Door, producer: Any) -> None:
+def test_what_is_no_envelope_stops_nothing(door, producer):
     door.start()
     publish(producer, door, "before")
     if door.url.startswith("redis"):

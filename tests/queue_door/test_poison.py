@@ -7,7 +7,6 @@ from typing import Any
 import amqp
 import pytest
 
-from tests.queue_door.door import Door
 from tests.queue_door.poison import BODIES
 from tests.queue_door.sending import BODY, QUEUE, channel, publish
 
@@ -16,7 +15,7 @@ sqlite_is_enough = pytest.mark.parametrize("door", ["sqlite+rabbitmq"], indirect
 
 
 @pytest.mark.fault("F29")
-def test_poison_is_kept_and_the_consumer_lives(door: Door) -> None:
+def test_poison_is_kept_and_the_consumer_lives(door):
     door.start()
     pid = door.system.processes["consumer"].pid
     token = door.token
@@ -62,7 +61,7 @@ def test_poison_is_kept_and_the_consumer_lives(door: Door) -> None:
 
 
 @sqlite_is_enough
-def test_properties_that_no_library_reads_are_kept_and_block_nothing(door: Door) -> None:
+def test_properties_that_no_library_reads_are_kept_and_block_nothing(door):
     """py-amqp raises at these before anybody sees the message; it would come again for ever."""
     door.start()
     with channel(door.url) as to:

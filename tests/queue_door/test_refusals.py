@@ -26,7 +26,7 @@ def reasons(letter: DeadLetter | None) -> dict[str, str]:
 
 @pytest.mark.fault("F29")
 @pytest.mark.parametrize("name", BODIES)
-def test_a_bad_body(make: Make, name: str) -> None:
+def test_a_bad_body(make, name):
     body, field, word = BODIES[name]
     letter = handle(make(body=body)).letter
 
@@ -38,14 +38,14 @@ def test_a_bad_body(make: Make, name: str) -> None:
     assert (letter.client, letter.message_id, letter.state) == ("acme", "key-1", "open")
 
 
-def test_what_is_sold_out(make: Make) -> None:
+def test_what_is_sold_out(make):
     many = BODY | {"lines": [{"sku": "SKU-001", "quantity": 10_001}]}
     said = reasons(handle(make(body=many)).letter)
     assert said == {"lines.0.quantity": "Only 10000 of Lamp are left. Lower the quantity."}
 
 
 @pytest.mark.fault("F30")
-def test_of_a_huge_body_the_beginning_is_kept(make: Make) -> None:
+def test_of_a_huge_body_the_beginning_is_kept(make):
     letter = handle(make(body=b"x" * 20_000_000)).letter
     assert letter is not None
     assert len(letter.body) == 1_048_576
@@ -67,7 +67,7 @@ def test_of_a_huge_body_the_beginning_is_kept(make: Make) -> None:
         ("sas_0123abcd_" + "x" * 43, "token"),
     ],
 )
-def test_a_bad_key(make: Make, key: Any, word: str) -> None:
+def test_a_bad_key(make, key, word):
     letter = handle(make(key)).letter
     assert word in reasons(letter)["message_id"]
     assert letter is not None
@@ -75,17 +75,17 @@ def test_a_bad_key(make: Make, key: Any, word: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "base64", "binary", "utf-16", 7])
-def test_a_foreign_encoding(make: Make, encoding: Any) -> None:
+def test_a_foreign_encoding(make, encoding):
     assert "utf-8" in reasons(handle(make(content_encoding=encoding)).letter)["content_encoding"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "UTF-8", "", None])
-def test_the_encodings_that_change_nothing(make: Make, encoding: Any) -> None:
+def test_the_encodings_that_change_nothing(make, encoding):
     assert handle(make(content_encoding=encoding)).order
 
 
 @pytest.mark.parametrize("kind", ["application/x-python-serialize", "text/plain", "x" * 200])
-def test_the_content_type_means_nothing(make: Make, kind: str) -> None:
+def test_the_content_type_means_nothing(make, kind):
     assert handle(make(content_type=kind)).order
 
 
@@ -94,7 +94,7 @@ def test_the_content_type_means_nothing(make: Make, kind: str) -> None:
     ["orders.submissions", "sas.reports", "replies.other.x", "replies.acme.", "replies.acme",
      "replies.acme.a b", "amq.rabbitmq.reply-to", "replies.acme." + "x" * 300, 7],
 )  # fmt: skip
-def test_a_foreign_reply_queue(make: Make, name: Any) -> None:
+def test_a_foreign_reply_queue(make, name):
     said = reasons(handle(make(reply_to=name)).letter)
     assert said == {"reply_to": "must lie under replies.acme., as your own queues"}
 
@@ -117,23 +117,21 @@ def test_a_bad_correlation_id(make: Make, given: Any) -> None:
         ({"client": 7}, "headers.client", "the token's"),
     ],
 )
-def test_message_with_missing_or_wrong_token_or_client_is_refused(
-    make: Make, headers: dict[str, Any], field: str, word: str
-) -> None:
+def test_message_with_missing_or_wrong_token_or_client_is_refused(make, headers, field, word):
     new_client("other")
     said = reasons(handle(make(headers=headers)).letter)
     assert list(said) == [field]
     assert word in said[field]
 
 
-def test_a_token_that_may_not_submit(make: Make, acme: ApiClient) -> None:
+def test_a_token_that_may_not_submit(make, acme):
     reading = tokens.issue(acme, scopes=[tokens.READ])
     said = reasons(handle(make(headers={"token": reading})).letter)
     assert said == {"headers.token": "has no scope 'submit'; ask for one that has"}
 
 
 @pytest.mark.parametrize("how", ["revoked", "closed"])
-def test_a_token_that_is_over(make: Make, acme: ApiClient, how: str) -> None:
+def test_a_token_that_is_over(make, acme, how):
     if how == "revoked":
         tokens.revoke(acme)
     else:
@@ -141,18 +139,18 @@ def test_a_token_that_is_over(make: Make, acme: ApiClient, how: str) -> None:
     assert "unknown" in reasons(handle(make()).letter)["headers.token"]
 
 
-def test_everything_that_is_wrong_is_told_at_once(make: Make) -> None:
+def test_everything_that_is_wrong_is_told_at_once(make):
     letter = handle(make(None, body=b"{", headers={"token": "x"}, content_type="x")).letter
     assert set(reasons(letter)) == {"headers.token", "message_id", "body"}
 
 
-def test_properties_that_cannot_be_read(make: Make) -> None:
+def test_properties_that_cannot_be_read(make):
     message = make(None, headers={"token": None, "client": None}, unreadable="UnicodeDecodeError")
     assert reasons(handle(message).letter) == {"properties": "cannot be read: UnicodeDecodeError"}
 
 
 @pytest.mark.parametrize("is_good", [True, False])
-def test_the_token_is_never_stored(make: Make, token: str, is_good: bool) -> None:
+def test_the_token_is_never_stored(make, token, is_good):
     body = None if is_good else b"{"
     key = "key-1"
     headers = {"Token": token, "deep": {"x-token": token}, "other": f"Bearer {token}"}
@@ -168,7 +166,7 @@ def test_the_token_is_never_stored(make: Make, token: str, is_good: bool) -> Non
     assert ApiToken.objects.exists()
 
 
-def test_what_is_no_token_of_ours_is_not_stored_either(make: Make) -> None:
+def test_what_is_no_token_of_ours_is_not_stored_either(make):
     secrets = {"token": "hunter2", "X-Password": "hunter2", "Authorization": "Basic hunter2"}
     letter = handle(make(headers={**secrets, "deep": [secrets], "till": "7"})).letter
     assert letter is not None
@@ -177,9 +175,7 @@ def test_what_is_no_token_of_ours_is_not_stored_either(make: Make) -> None:
 
 @pytest.mark.parametrize("is_trusted", [True, False])
 @pytest.mark.parametrize("is_proven", [True, False])
-def test_a_login_counts_only_where_broker_and_setting_vouch(
-    make: Make, settings: Any, is_trusted: bool, is_proven: bool
-) -> None:
+def test_a_login_counts_only_where_broker_and_setting_vouch(make, settings, is_trusted, is_proven):
     settings.SUBMISSIONS_TRUST_USER_ID = is_trusted
     message = make(headers={"token": None}, user_id="acme", is_user_proven=is_proven)
     handled = handle(message)
@@ -195,16 +191,14 @@ def test_a_login_counts_only_where_broker_and_setting_vouch(
         ("acme", {"token": "wrong"}, "headers.token"),
     ],
 )
-def test_a_login_that_does_not_count(
-    make: Make, settings: Any, login: str, headers: dict[str, Any], field: str
-) -> None:
+def test_a_login_that_does_not_count(make, settings, login, headers, field):
     new_client("other")
     settings.SUBMISSIONS_TRUST_USER_ID = True
     message = make(headers={"token": None, **headers}, user_id=login, is_user_proven=True)
     assert field in reasons(handle(message).letter)
 
 
-def test_a_closed_client_cannot_use_its_login(make: Make, settings: Any) -> None:
+def test_a_closed_client_cannot_use_its_login(make, settings):
     settings.SUBMISSIONS_TRUST_USER_ID = True
     ApiClient.objects.update(is_active=False)
     message = make(headers={"token": None}, user_id="acme", is_user_proven=True)

@@ -14,14 +14,13 @@ import pytest
 
 from tests import programs
 from tests.programs import ROOT, until
-from tests.queue_door.door import Door
 from tests.queue_door.sending import BODY, QUEUE, channel, publish
 
 pytestmark = pytest.mark.slow
 sqlite_is_enough = pytest.mark.parametrize("door", ["sqlite+rabbitmq"], indirect=True)
 
 
-def test_fifty_twins_at_both_doors_are_one_order(door: Door) -> None:
+def test_fifty_twins_at_both_doors_are_one_order(door):
     door.start()
     system = door.system
     system.start("web", "-m", "gunicorn", "sasproject.wsgi", "--bind", "127.0.0.1:0")
@@ -63,7 +62,7 @@ def test_fifty_twins_at_both_doors_are_one_order(door: Door) -> None:
 
 
 @pytest.fixture
-def login(door: Door) -> Iterator[str]:
+def login(door) -> Iterator[str]:
     """A login of the broker for the client, confined as the how-to says; yields its URL."""
     parts = urlsplit(door.url)
     vhost, name = parts.path[1:].lstrip("/"), f"acme-{uuid.uuid4().hex[:8]}"
@@ -81,7 +80,7 @@ def _rabbitmqctl(*words: str) -> None:
 
 
 @sqlite_is_enough
-def test_a_confined_login_reaches_the_queue_and_nothing_else(door: Door, login: str) -> None:
+def test_a_confined_login_reaches_the_queue_and_nothing_else(door, login):
     name = urlsplit(login).username or ""
     door.system.manage("client", "add", name)
     door.system.environment["SUBMISSIONS_TRUST_USER_ID"] = "true"
@@ -105,9 +104,7 @@ def test_a_confined_login_reaches_the_queue_and_nothing_else(door: Door, login: 
 
 
 @sqlite_is_enough
-def test_a_consumer_that_may_only_read_takes_orders_without_the_exchange(
-    door: Door, login: str
-) -> None:
+def test_a_consumer_that_may_only_read_takes_orders_without_the_exchange(door, login):
     parts = urlsplit(login)
     vhost, name = parts.path[1:].lstrip("/"), parts.username or ""
     _rabbitmqctl("set_permissions", "-p", vhost, name, "^$", r"^amq\.default$", f"^{QUEUE}$")
@@ -123,7 +120,7 @@ def test_a_consumer_that_may_only_read_takes_orders_without_the_exchange(
 
 @pytest.mark.smoke
 @sqlite_is_enough
-def test_the_client_of_the_how_to_works(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_client_of_the_how_to_works(door, monkeypatch):
     page = (ROOT / "docs" / "how-to" / "submit-by-queue.md").read_text()
     (source,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     monkeypatch.setenv("AMQP_URL", door.url)

@@ -3,7 +3,6 @@
 import json
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ from tests.queue_door.sending import BODY, QUEUE
 
 
 @pytest.fixture(params=["memory", "filesystem"])
-def broker(request: pytest.FixtureRequest, settings: Any, tmp_path: Path) -> Iterator[Connection]:
+def broker(request, settings, tmp_path) -> Iterator[Connection]:
     settings.CELERY_BROKER_URL = f"{request.param}://"
     options: dict[str, Any] = {"polling_interval": 0.01}
     if request.param == "filesystem":
@@ -38,7 +37,7 @@ def broker(request: pytest.FixtureRequest, settings: Any, tmp_path: Path) -> Ite
 
 
 @pytest.fixture
-def inbox(broker: Connection) -> Iterator[Inbox]:
+def inbox(broker) -> Iterator[Inbox]:
     inbox = Inbox()
     inbox.open()
     yield inbox
@@ -60,7 +59,7 @@ def taken(inbox: Inbox, seconds: float = 2) -> Message:
     raise AssertionError("no message")
 
 
-def test_a_message_arrives_as_it_was_sent(inbox: Inbox, broker: Connection) -> None:
+def test_a_message_arrives_as_it_was_sent(inbox, broker):
     publish(broker, BODY, headers={"client": "acme"}, message_id="k", correlation_id="c")
     message = taken(inbox)
     assert json.loads(message.body) == BODY
@@ -70,7 +69,7 @@ def test_a_message_arrives_as_it_was_sent(inbox: Inbox, broker: Connection) -> N
     inbox.ack(message)
 
 
-def test_nothing_is_decoded_or_unpacked(inbox: Inbox, broker: Connection) -> None:
+def test_nothing_is_decoded_or_unpacked(inbox, broker):
     publish(broker, b"\x80\x04N.", content_type="application/x-python-serialize")
     message = taken(inbox)
     assert message.body == b"\x80\x04N."
@@ -85,9 +84,7 @@ def test_nothing_is_decoded_or_unpacked(inbox: Inbox, broker: Connection) -> Non
     ("properties", "word"),
     [({"body_encoding": "rot13"}, "body_encoding"), ({"body_encoding": "base64"}, "")],
 )
-def test_an_envelope_that_lies(
-    inbox: Inbox, broker: Connection, properties: dict[str, str], word: str
-) -> None:
+def test_an_envelope_that_lies(inbox, broker, properties, word):
     channel: Any = broker.default_channel
     payload = {"body": "not base64!", "headers": {"client": "acme"}, "properties": properties}
     channel._put(QUEUE, payload)
@@ -97,7 +94,7 @@ def test_an_envelope_that_lies(
 
 
 @pytest.mark.parametrize("payload", [7, [], {}, {"properties": None}, "text", None])
-def test_no_envelope_at_all(inbox: Inbox, broker: Connection, payload: Any) -> None:
+def test_no_envelope_at_all(inbox, broker, payload):
     channel: Any = broker.default_channel
     channel._put(QUEUE, payload)
     message = taken(inbox)
@@ -105,7 +102,7 @@ def test_no_envelope_at_all(inbox: Inbox, broker: Connection, payload: Any) -> N
     inbox.ack(message)
 
 
-def test_what_is_not_acknowledged_comes_again(inbox: Inbox, broker: Connection) -> None:
+def test_what_is_not_acknowledged_comes_again(inbox, broker):
     if broker.transport.driver_type == "memory":
         pytest.skip("kombu's transport in memory gives nothing back")
     publish(broker, BODY, message_id="k")
@@ -122,9 +119,7 @@ def test_what_is_not_acknowledged_comes_again(inbox: Inbox, broker: Connection) 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_whole_door(
-    broker: Connection, make: Make, token: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_whole_door(broker, make, token, monkeypatch):
     queue = broker.SimpleQueue("replies.acme.x", no_ack=True)
     headers = {"client": "acme", "token": token}
     publish(broker, BODY, message_id="1", headers=headers)
@@ -162,9 +157,7 @@ def test_the_whole_door(
         ("", {}, None),
     ],
 )
-def test_who_is_not_told(
-    broker: Connection, make: Make, reply_to: str, headers: dict[str, Any], word: str | None
-) -> None:
+def test_who_is_not_told(broker, make, reply_to, headers, word):
     message = make(body=b"{", reply_to=reply_to, headers=headers)
     handled = handle(message)
     Answers().tell(message, handled)
@@ -191,9 +184,7 @@ def test_a_correlation_id_that_is_no_good_is_left_out_of_the_answer(
 
 
 @pytest.mark.django_db
-def test_a_broker_that_takes_no_answer_is_tried_twice_and_noted(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broker_that_takes_no_answer_is_tried_twice_and_noted(make, monkeypatch):
     message = make(body=b"{", reply_to="replies.acme.x")
     handled: HandlingResult = handle(message)
     tries: list[int] = []
@@ -209,7 +200,7 @@ def test_a_broker_that_takes_no_answer_is_tried_twice_and_noted(
 
 
 @pytest.mark.django_db
-def test_a_broker_that_is_not_reached_holds_nothing_up(make: Make) -> None:
+def test_a_broker_that_is_not_reached_holds_nothing_up(make):
     message = make(body=b"{", reply_to="replies.acme.x")
     handled = handle(message)
     # Nothing listens at this port.
@@ -226,9 +217,7 @@ def test_a_broker_that_is_not_reached_holds_nothing_up(make: Make) -> None:
 
 
 @pytest.mark.django_db
-def test_answer_is_not_sent_to_full_reply_queue(
-    broker: Connection, make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answer_is_not_sent_to_full_reply_queue(broker, make, monkeypatch):
     monkeypatch.setattr("workers.wire.confirmed.MOST_WAITING", 2)
     sender = Answers()
     for key in ("1", "2", "3"):
@@ -240,7 +229,7 @@ def test_answer_is_not_sent_to_full_reply_queue(
 
 
 @pytest.mark.django_db
-def test_who_was_told_is_not_told_again(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_was_told_is_not_told_again(make, monkeypatch):
     message = make(body=b"{", reply_to="replies.acme.x")
     sent: list[str] = []
     monkeypatch.setattr(Answers, "_send", lambda self, queue, body: sent.append(queue) or "sent")

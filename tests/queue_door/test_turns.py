@@ -25,7 +25,7 @@ def known(**names: str) -> Turns:
     return one
 
 
-def test_the_next_of_another_sender_comes_after_one_message_not_after_all() -> None:
+def test_the_next_of_another_sender_comes_after_one_message_not_after_all():
     one = known(a="acme", b="beta")
     fill(one, "a", 100)
     fill(one, "b", 2)
@@ -33,14 +33,14 @@ def test_the_next_of_another_sender_comes_after_one_message_not_after_all() -> N
     assert taken(one, 5) == ["a0", "b0", "a1", "b1", "a2"]
 
 
-def test_each_senders_messages_keep_their_order() -> None:
+def test_each_senders_messages_keep_their_order():
     one = known(a="acme", a2="acme", b="beta")
     for token in ("a", "b", "a2", "b", "a"):
         fill(one, token, 1)
     assert taken(one) == ["a0", "b0", "a20", "b0", "a0"]
 
 
-def test_made_up_tokens_share_one_turn() -> None:
+def test_made_up_tokens_share_one_turn():
     one = known(b="beta")
     for n in range(100):
         fill(one, f"made-up-{n}-", 1)
@@ -49,7 +49,7 @@ def test_made_up_tokens_share_one_turn() -> None:
     assert taken(one, 4) == ["made-up-0-0", "b0", "made-up-1-0", "b1"]
 
 
-def test_what_waits_joins_its_sender_as_soon_as_that_is_proven() -> None:
+def test_what_waits_joins_its_sender_as_soon_as_that_is_proven():
     one = Turns()
     fill(one, "a", 3)
     fill(one, "b", 2)
@@ -66,7 +66,7 @@ def test_what_waits_joins_its_sender_as_soon_as_that_is_proven() -> None:
     assert taken(one, 2) == ["x0", "a0"]
 
 
-def test_the_first_stays_the_first_until_it_is_taken() -> None:
+def test_the_first_stays_the_first_until_it_is_taken():
     one = known(a="acme", b="beta")
     fill(one, "a", 1)
     first = one[0]
@@ -75,7 +75,7 @@ def test_the_first_stays_the_first_until_it_is_taken() -> None:
     assert one.popleft() is first
 
 
-def test_bytes_are_counted_and_senders_forgotten_in_time() -> None:
+def test_bytes_are_counted_and_senders_forgotten_in_time():
     one = Turns()
     one.append(message("a", "12345"))
     assert one.bytes == 5
@@ -87,7 +87,7 @@ def test_bytes_are_counted_and_senders_forgotten_in_time() -> None:
     assert len(one._known) == turns.MOST_KNOWN
 
 
-def test_a_login_that_the_broker_has_not_compared_tells_nobody() -> None:
+def test_a_login_that_the_broker_has_not_compared_tells_nobody():
     one = Turns()
     said = Message(b"said", {"user_id": "acme"}, {})
     proven = Message(b"proven", {"user_id": "acme"}, {}, is_user_proven=True)

@@ -13,7 +13,6 @@ from workers.definitions.agent import Call, Deferred
 from workers.definitions.webhook_provider import Answer, Event
 from workers.models import Process
 from workers.supervisor import beat_schedule
-from workers.testing import Wire
 
 #: 24 bytes, as Standard Webhooks has them.
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -33,7 +32,7 @@ def providers() -> Iterator[None]:
 
 
 @pytest.fixture
-def early(db: None, wire: Wire) -> Process:
+def early(db, wire) -> Process:
     """A process whose first step is due: the one that asks has not begun."""
     beat_schedule.ensure_flow()
     toy.script["toy.alpha"] = defer
@@ -41,7 +40,7 @@ def early(db: None, wire: Wire) -> Process:
 
 
 @pytest.fixture
-def waiting(early: Process, wire: Wire) -> Process:
+def waiting(early, wire) -> Process:
     """A process whose second step waits for an answer; what comes is its result."""
     wire.run_until_idle()
     assert wire.states(early)["ask"] == "processing"

@@ -21,7 +21,6 @@ from tests.toyflow import webhooks as provider
 from workers.exceptions import WebhookRefused
 from workers.models import Alert, Process, ReceivedWebhook
 from workers.protocol.webhook_signing import signature
-from workers.testing import Wire
 
 Problem = Callable[[Any, int], dict[str, Any]]
 STRANGE = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"
@@ -30,7 +29,7 @@ DOOR = "/api/v1"
 
 
 @pytest.fixture(autouse=True, params=["/api/v1", "/sas"])
-def door(request: pytest.FixtureRequest, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def door(request, settings, monkeypatch) -> None:
     """Have ``post`` go to one of the doors."""
     monkeypatch.setattr("tests.receiving.test_door.DOOR", request.param)
     if request.param == "/sas":
@@ -57,9 +56,7 @@ def post(
     )
 
 
-def test_webhook_ends_step_and_its_repeat_is_answered_as_repeated(
-    waiting: Process, wire: Wire
-) -> None:
+def test_webhook_ends_step_and_its_repeat_is_answered_as_repeated(waiting, wire):
     first, second = post(), post()
     assert (first.status_code, first.json()) == (200, {"outcome": "accepted"})
     assert (second.status_code, second.json()) == (200, {"outcome": "repeated"})
@@ -68,13 +65,13 @@ def test_webhook_ends_step_and_its_repeat_is_answered_as_repeated(
     assert wire.states(waiting)["then"] == "processed"
 
 
-def test_the_raw_body_counts_however_it_is_written(waiting: Process) -> None:
+def test_the_raw_body_counts_however_it_is_written(waiting):
     raw = b'{ "amount" :\n "18.50", "name": "M\xc3\xbcller" }\n'
     assert post(raw).json() == {"outcome": "accepted"}
     assert only(waiting, "ask").result == {"amount": "18.50", "name": "Müller"}
 
 
-def test_webhook_passes_with_old_or_new_secret_until_old_is_removed(waiting: Process) -> None:
+def test_webhook_passes_with_old_or_new_secret_until_old_is_removed(waiting):
     provider.secrets["toy-pay"] = [OTHER, SECRET]
     assert post(id="msg_1").json() == {"outcome": "accepted"}
     assert post(id="msg_2", by=(OTHER,)).status_code == 200
@@ -83,7 +80,7 @@ def test_webhook_passes_with_old_or_new_secret_until_old_is_removed(waiting: Pro
     assert post(id="msg_4").status_code == 401
 
 
-def test_stripe_s_scheme_takes_the_id_from_the_body(waiting: Process) -> None:
+def test_stripe_s_scheme_takes_the_id_from_the_body(waiting):
     def send(body: dict[str, Any]) -> Any:
         raw, seconds = json.dumps(body).encode(), int(time.time())
         mac = hmac.new(STRIPE.encode(), f"{seconds}.".encode() + raw, hashlib.sha256).hexdigest()
@@ -141,7 +138,7 @@ def test_what_is_refused_leaves_no_trace(
     [b'{"lines": "' + b"x" * 70_000 + b'"}', b'{"id": 1234567890123456789}', b'{"wei": 15%s}'],
     ids=["70 KB", "a long id", "an amount in wei"],
 )
-def test_what_providers_really_send_is_taken(waiting: Process, raw: bytes) -> None:
+def test_what_providers_really_send_is_taken(waiting, raw):
     assert post(raw.replace(b"%s", b"0" * 20)).json() == {"outcome": "accepted"}
 
 
@@ -171,12 +168,12 @@ def test_a_genuine_webhook_that_is_refused_is_told(
 @pytest.mark.parametrize(
     "sent", [{"by": (OTHER,)}, {"raw": too_large()}, {"raw": b"{", "by": (OTHER,)}], ids=str
 )
-def test_no_stranger_raises_an_alert(waiting: Process, sent: dict[str, Any]) -> None:
+def test_no_stranger_raises_an_alert(waiting, sent):
     assert post(**sent).status_code in (401, 413)
     assert not Alert.objects.exists()
 
 
-def test_what_does_not_match_the_order_is_refused(waiting: Process, problem: Problem) -> None:
+def test_what_does_not_match_the_order_is_refused(waiting, problem):
     def refuse(event: Any) -> Any:
         raise WebhookRefused("Order 7 asked for 18.50 EUR, not 0.01 EUR.")
 
@@ -195,14 +192,7 @@ def test_what_does_not_match_the_order_is_refused(waiting: Process, problem: Pro
     ],
     ids=["no secret", "a mistake of the application", "no database"],
 )
-def test_what_is_our_own_fault_is_asked_for_again(
-    waiting: Process,
-    problem: Problem,
-    secrets: list[str],
-    error: Exception | None,
-    said: str,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_what_is_our_own_fault_is_asked_for_again(waiting, problem, secrets, error, said, caplog):
     def stumble(event: Any) -> Any:
         raise error or AssertionError("not reached")
 
@@ -219,9 +209,7 @@ def test_what_is_our_own_fault_is_asked_for_again(
     assert reasons == ["gone"] * isinstance(error, OperationalError)
 
 
-def test_a_provider_has_its_minute_and_no_stranger_uses_it_up(
-    waiting: Process, problem: Problem
-) -> None:
+def test_a_provider_has_its_minute_and_no_stranger_uses_it_up(waiting, problem):
     strangers = {post(id=f"msg_{n}", by=(OTHER,)).status_code for n in range(30)}
     assert strangers == {401}
     # Of 41 in less than a minute, more than 20 stand in one minute of the clock.

@@ -24,7 +24,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "receive-webhoo
 
 
 @pytest.fixture
-def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+def page(monkeypatch) -> Iterator[dict[str, Any]]:
     """What the page's code defines; its registrations are forgotten afterwards."""
     registry.discover()
     known: list[dict[Any, Any]] = [registry._agents, registry._workflows, registry._providers]
@@ -40,7 +40,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture
-def asked(page: dict[str, Any], wire: Wire) -> dict[str, Any]:
+def asked(page, wire) -> dict[str, Any]:
     """What the bank was asked for, by a step that waits for its word."""
     sent: list[dict[str, Any]] = []
 
@@ -82,21 +82,19 @@ def ended(wire: Wire) -> str:
     return Process.objects.get().state
 
 
-def test_money_that_has_moved_ends_the_step_once(asked: dict[str, Any], wire: Wire) -> None:
+def test_money_that_has_moved_ends_the_step_once(asked, wire):
     assert tell("settled", asked, amount="18.50").json() == {"outcome": "accepted"}
     assert tell("settled", asked, amount="18.50").json() == {"outcome": "repeated"}
     assert ended(wire) == "processed"
 
 
-def test_money_that_has_not_moved_undoes_the_order(asked: dict[str, Any], wire: Wire) -> None:
+def test_money_that_has_not_moved_undoes_the_order(asked, wire):
     answer = tell("failed", asked, amount="18.50", reason="no funds")
     assert answer.json() == {"outcome": "accepted"}
     assert ended(wire) == "compensated"
 
 
-def test_money_that_moves_under_a_former_key_is_journalled(
-    asked: dict[str, Any], wire: Wire
-) -> None:
+def test_money_that_moves_under_a_former_key_is_journalled(asked, wire):
     process = Process.objects.get()
     operations.begin_again(process.pk, "pay", actor="ann", reason="the bank is silent")
     wire.run_until_idle()
@@ -117,9 +115,7 @@ def test_money_that_moves_under_a_former_key_is_journalled(
     ],
     ids=str,
 )
-def test_other_money_than_was_asked_for_is_refused(
-    asked: dict[str, Any], wire: Wire, about: dict[str, Any]
-) -> None:
+def test_other_money_than_was_asked_for_is_refused(asked, wire, about):
     answer = tell("settled", asked, **about)
     assert answer.status_code == 422
     assert answer.json()["detail"] == "18.50 EUR were asked for, and other money has moved."
@@ -127,12 +123,12 @@ def test_other_money_than_was_asked_for_is_refused(
     assert tell("settled", asked, amount="18.50").json() == {"outcome": "accepted"}
 
 
-def test_what_is_about_something_else_is_ignored(asked: dict[str, Any]) -> None:
+def test_what_is_about_something_else_is_ignored(asked):
     assert post(b'{"type": "ping"}', to="bank").json() == {"outcome": "ignored"}
     assert tell("settled", asked, "msg_2", reference="forged").json() == {"outcome": "ignored"}
 
 
-def test_what_can_be_declared_is_on_the_page(page: dict[str, Any]) -> None:
+def test_what_can_be_declared_is_on_the_page(page):
     text = PAGE.read_text(encoding="utf-8")
     names = [*Provider.__dataclass_fields__, *page["Answer"].__dataclass_fields__]
     assert [name for name in names if f"`{name}`" not in text] == []

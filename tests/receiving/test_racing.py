@@ -14,14 +14,14 @@ from tests.toyflow.webhooks import PAY
 from workers.client import webhooks
 from workers.definitions.webhook_provider import Answer, Event
 from workers.exceptions import WebhookRefused
-from workers.models import Process, ReceivedWebhook
+from workers.models import ReceivedWebhook
 from workers.ops import invariants
 from workers.rules.external_answers import Outcome
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_of_the_same_webhook_at_once_one_is_taken(waiting: Process) -> None:
+def test_of_the_same_webhook_at_once_one_is_taken(waiting):
     def write_and_answer(event: Event) -> Answer:
         Group.objects.create(name=event.id)
         return Answer(waiting.pk, "ask", {"n": 1})
@@ -36,7 +36,7 @@ def test_of_the_same_webhook_at_once_one_is_taken(waiting: Process) -> None:
     assert invariants.violations() == []
 
 
-def test_when_the_first_comes_to_nothing_the_second_is_taken(waiting: Process) -> None:
+def test_when_the_first_comes_to_nothing_the_second_is_taken(waiting):
     calls = []
     turn = threading.Lock()
 

@@ -1,6 +1,5 @@
 """A genuine webhook answers its step once, whenever it comes, or changes nothing at all."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,13 +17,7 @@ from workers.client import operations, webhooks
 from workers.client.submission import submit
 from workers.definitions import registry
 from workers.definitions.webhook_provider import Answer, Event, Provider
-from workers.exceptions import (
-    NoSecret,
-    Permanent,
-    Refused,
-    WebhookRefused,
-    WorkflowError,
-)
+from workers.exceptions import NoSecret, Permanent, Refused, WebhookRefused, WorkflowError
 from workers.models import Journal, Process, ReceivedWebhook, Step
 from workers.operate import retention
 from workers.ops import invariants
@@ -33,7 +26,6 @@ from workers.rules.external_answers import Outcome
 from workers.states import ProcessState
 from workers.store import old_rows
 from workers.supervisor import beat_schedule
-from workers.testing import Wire
 from workers.wire import dispatch
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -45,7 +37,7 @@ def everything() -> list[list[Any]]:
     return [list(table.objects.order_by("pk").values()) for table in tables]
 
 
-def test_its_result_ends_the_step_and_the_process_goes_on(waiting: Process, wire: Wire) -> None:
+def test_its_result_ends_the_step_and_the_process_goes_on(waiting, wire):
     assert webhooks.take(PAY, event(paid="18.50")) == Outcome.ACCEPTED
     wire.run_until_idle()
 
@@ -60,7 +52,7 @@ def test_its_result_ends_the_step_and_the_process_goes_on(waiting: Process, wire
     assert invariants.violations() == []
 
 
-def test_a_repeated_one_has_no_second_effect(waiting: Process) -> None:
+def test_a_repeated_one_has_no_second_effect(waiting):
     webhooks.take(PAY, event(paid="18.50"))
     before = everything()
 
@@ -71,9 +63,7 @@ def test_a_repeated_one_has_no_second_effect(waiting: Process) -> None:
     assert asked == []
 
 
-def test_a_scheduler_is_asked_to_look_where_there_is_something_to_see(
-    waiting: Process, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_scheduler_is_asked_to_look_where_there_is_something_to_see(waiting, monkeypatch):
     asked: list[str] = []
     monkeypatch.setattr(dispatch, "wake_scheduler_later", lambda: asked.append("nudge"))
     assert webhooks.take(PAY, event("msg_1")) == Outcome.ACCEPTED
@@ -83,13 +73,13 @@ def test_a_scheduler_is_asked_to_look_where_there_is_something_to_see(
     assert asked == ["nudge"]
 
 
-def test_the_same_id_of_another_provider_is_another(waiting: Process) -> None:
+def test_the_same_id_of_another_provider_is_another(waiting):
     webhooks.take(BANK, event())
     assert webhooks.take(PAY, event()) == Outcome.REPEATED  # by the step: it has its answer
     assert ReceivedWebhook.objects.count() == 2
 
 
-def test_one_that_comes_early_waits_for_the_step(early: Process, wire: Wire) -> None:
+def test_one_that_comes_early_waits_for_the_step(early, wire):
     answer(early)
     assert webhooks.take(PAY, event(paid="18.50")) == Outcome.KEPT
     assert only(early, "ask").early == {"result": {"paid": "18.50"}}
@@ -99,7 +89,7 @@ def test_one_that_comes_early_waits_for_the_step(early: Process, wire: Wire) -> 
     assert set(wire.states(early).values()) == {"processed"}
 
 
-def test_webhook_for_answered_step_changes_nothing_and_counts_as_repeated(waiting: Process) -> None:
+def test_webhook_for_answered_step_changes_nothing_and_counts_as_repeated(waiting):
     webhooks.take(PAY, event("msg_1", paid="18.50"))
     steps = list(Step.objects.values())
     journal = Journal.objects.count()
@@ -109,7 +99,7 @@ def test_webhook_for_answered_step_changes_nothing_and_counts_as_repeated(waitin
     assert Journal.objects.count() == journal
 
 
-def test_webhook_for_step_of_cancelled_process_is_ignored(wire: Wire) -> None:
+def test_webhook_for_step_of_cancelled_process_is_ignored(wire):
     beat_schedule.ensure_flow()
     toy.script["toy.quiet"] = defer
     process = submit("toy_event", subject="Toy 2", input={})
@@ -122,7 +112,7 @@ def test_webhook_for_step_of_cancelled_process_is_ignored(wire: Wire) -> None:
     assert list(Step.objects.values()) == steps
 
 
-def test_a_refusal_undoes_the_process(waiting: Process, wire: Wire) -> None:
+def test_a_refusal_undoes_the_process(waiting, wire):
     refused = Refused("declined", "the card was declined")
     provider.script["answers"] = lambda event: Answer(waiting.pk, "ask", fault=refused)
     assert webhooks.take(PAY, event()) == Outcome.ACCEPTED
@@ -131,14 +121,14 @@ def test_a_refusal_undoes_the_process(waiting: Process, wire: Wire) -> None:
     assert reread(waiting).state == "compensated"
 
 
-def test_a_fault_fails_the_step(waiting: Process) -> None:
+def test_a_fault_fails_the_step(waiting):
     failed = Permanent("account_closed", "the account is closed")
     provider.script["answers"] = lambda event: Answer(waiting.pk, "ask", fault=failed)
     assert webhooks.take(PAY, event()) == Outcome.ACCEPTED
     assert only(waiting, "ask").state == "error"
 
 
-def test_a_call_that_was_undone_is_not_answered_any_more(waiting: Process) -> None:
+def test_a_call_that_was_undone_is_not_answered_any_more(waiting):
     provider.script["answers"] = lambda event: Answer(waiting.pk, "ask", key="an earlier key")
     steps = list(Step.objects.values())
     assert webhooks.take(PAY, event("msg_1")) == Outcome.IGNORED
@@ -149,7 +139,7 @@ def test_a_call_that_was_undone_is_not_answered_any_more(waiting: Process) -> No
     assert webhooks.take(PAY, event("msg_2")) == Outcome.ACCEPTED
 
 
-def test_webhook_that_answers_no_step_is_examined_once(waiting: Process) -> None:
+def test_webhook_that_answers_no_step_is_examined_once(waiting):
     asked: list[str] = []
     provider.script["answers"] = lambda event: asked.append(event.id)
     steps = list(Step.objects.values())
@@ -160,7 +150,7 @@ def test_webhook_that_answers_no_step_is_examined_once(waiting: Process) -> None
     assert list(Step.objects.values()) == steps
 
 
-def test_what_the_provider_s_function_writes_stays_with_the_answer(waiting: Process) -> None:
+def test_what_the_provider_s_function_writes_stays_with_the_answer(waiting):
     def note(event: Event) -> Answer:
         Group.objects.create(name=event.id)
         return Answer(waiting.pk, "ask")
@@ -199,9 +189,7 @@ def stumble(event: Event) -> Answer:
     ],
     ids=["refused", "stumbled", "no process", "no step", "no JSON", "not storable"],
 )
-def test_one_that_cannot_be_taken_changes_nothing_and_may_come_again(
-    waiting: Process, answers: Callable[[Event], Answer], error: type[Exception], said: str
-) -> None:
+def test_one_that_cannot_be_taken_changes_nothing_and_may_come_again(waiting, answers, error, said):
     def write_and_answer(event: Event) -> Answer:
         Group.objects.create(name=event.id)
         return answers(event)
@@ -221,7 +209,7 @@ def process() -> int:
 
 
 @pytest.mark.parametrize("id", ["", "x" * 201, "a\x00", "a b", "é"])
-def test_an_id_that_cannot_be_remembered_is_refused(waiting: Process, id: str) -> None:
+def test_an_id_that_cannot_be_remembered_is_refused(waiting, id):
     before = everything()
     with pytest.raises(WebhookRefused, match="Its id must be 1 to 200"):
         webhooks.take(PAY, event(id))
@@ -233,14 +221,14 @@ def test_an_id_that_cannot_be_remembered_is_refused(waiting: Process, id: str) -
     [[], [""], ["whsec_"], [SECRET, ""], ["whsec_c2hvcnQ="], SECRET, ["whsec_" + "no base64!" * 4]],
     ids=str,
 )
-def test_without_a_secret_that_is_one_nothing_is_checked(secrets: Any) -> None:
+def test_without_a_secret_that_is_one_nothing_is_checked(secrets):
     provider.secrets["toy-pay"] = secrets
     headers = {"webhook-id": "msg_1", "webhook-timestamp": str(int(NOW.timestamp()))}
     with pytest.raises(NoSecret, match="Provider toy-pay"):
         webhooks.verify(PAY, headers, b"{}", NOW)
 
 
-def test_the_secrets_are_asked_for_every_time() -> None:
+def test_the_secrets_are_asked_for_every_time():
     seen: list[Any] = []
 
     def scheme(headers: Any, body: bytes, secrets: Any, now: datetime) -> Signed:
@@ -270,7 +258,7 @@ def left() -> list[str]:
     return sorted(ReceivedWebhook.objects.values_list("message_id", flat=True))
 
 
-def test_ids_are_forgotten_after_45_days_the_oldest_first() -> None:
+def test_ids_are_forgotten_after_45_days_the_oldest_first():
     taken(44.99, 45.01, 47, 46, 0)
     assert old_rows.count(old_rows.WEBHOOKS, NOW) == 3
     forgetting = old_rows.prune(old_rows.WEBHOOKS, 2, NOW)
@@ -281,20 +269,20 @@ def test_ids_are_forgotten_after_45_days_the_oldest_first() -> None:
     assert old_rows.count(old_rows.WEBHOOKS, NOW) == 0
 
 
-def test_one_that_is_not_forgotten_is_not_taken_again(waiting: Process) -> None:
+def test_one_that_is_not_forgotten_is_not_taken_again(waiting):
     webhooks.take(PAY, event(), NOW - timedelta(days=44.99))
     assert list(old_rows.prune(old_rows.WEBHOOKS, 100, NOW)) == [0]
     assert webhooks.take(PAY, event(), NOW) == Outcome.REPEATED
 
 
-def test_pruning_forgets_them() -> None:
+def test_pruning_forgets_them():
     taken(46, 44)
     assert (retention.prune(now=NOW) or {})["webhooks"] == 1
     assert left() == ["msg_1"]
 
 
 @pytest.mark.postgresql
-def test_forgetting_uses_its_index() -> None:
+def test_forgetting_uses_its_index():
     ReceivedWebhook.objects.bulk_create(
         [
             ReceivedWebhook(provider="toy-pay", message_id=f"msg_{n}", received_at=NOW)
@@ -307,7 +295,7 @@ def test_forgetting_uses_its_index() -> None:
     assert any("webhook_received_idx" in plan for plan in plans)
 
 
-def test_a_provider_s_name_is_its_own_and_fits_its_address() -> None:
+def test_a_provider_s_name_is_its_own_and_fits_its_address():
     twin = Provider("toy-pay", secrets=list, answers=lambda event: None)
     with pytest.raises(WorkflowError, match="Two providers of webhooks are called 'toy-pay'"):
         registry.register_provider(twin)

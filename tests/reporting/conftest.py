@@ -20,12 +20,12 @@ SECRET = "whsec_" + "c2VjcmV0" * 4
 
 
 @pytest.fixture(autouse=True)
-def flow_rows(db: None) -> None:
+def flow_rows(db) -> None:
     beat_schedule.ensure_flow()
 
 
 @pytest.fixture
-def secrets(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[str, ...]]:
+def secrets(monkeypatch) -> dict[str, tuple[str, ...]]:
     """Secrets by owner, as an app would have them."""
     known: dict[str, tuple[str, ...]] = {"client:acme": (SECRET,)}
     registry.discover()

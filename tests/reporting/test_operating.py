@@ -20,7 +20,6 @@ from workers.definitions import delivery_problems
 from workers.models import Process, Sink
 from workers.rules.rows import NewSink
 from workers.store import sinks
-from workers.testing import Wire
 from workers.wire import dispatch
 
 run = said
@@ -35,7 +34,7 @@ def stuck() -> Process:
     return process
 
 
-def test_the_list_shows_those_in_trouble(stuck: Process) -> None:
+def test_the_list_shows_those_in_trouble(stuck):
     text = run("sas", "sinks", "list")
     assert "answered 500" in text
     assert "Toy 1" in text
@@ -48,7 +47,7 @@ def test_the_list_shows_those_in_trouble(stuck: Process) -> None:
 
 
 @pytest.mark.parametrize("by", ["id", "owner"])
-def test_retry_tells_again(stuck: Process, wire: Wire, by: str) -> None:
+def test_retry_tells_again(stuck, wire, by):
     words = [str(sink_of(stuck).pk)] if by == "id" else ["--owner", "client:acme"]
 
     assert "1 sink told again" in run("sas", "sinks", "retry", *words)
@@ -60,7 +59,7 @@ def test_retry_tells_again(stuck: Process, wire: Wire, by: str) -> None:
 @pytest.mark.parametrize(
     "kept", [{"problem": {"code": "late", "params": {}}}, {"last_error": "answered 500"}]
 )
-def test_what_is_told_again_has_failed_no_more(stuck: Process, kept: dict[str, Any]) -> None:
+def test_what_is_told_again_has_failed_no_more(stuck, kept):
     pk = sink_of(stuck).pk
     Sink.objects.filter(pk=pk).update(**kept)
     assert sinks.redeliver(pk, actor="operator:ann")
@@ -68,7 +67,7 @@ def test_what_is_told_again_has_failed_no_more(stuck: Process, kept: dict[str, A
     assert (row.state, row.tries, row.problem, row.last_error) == ("open", 0, None, "")
 
 
-def test_retry_from_the_beginning_tells_what_was_told(wire: Wire) -> None:
+def test_retry_from_the_beginning_tells_what_was_told(wire):
     process = told()
     wire.run_until_idle()
     wire.told.clear()
@@ -84,12 +83,12 @@ def test_retry_from_the_beginning_tells_what_was_told(wire: Wire) -> None:
 @pytest.mark.parametrize(
     "words", [[], ["--from", "1"], ["--owner", "a", "--from", "1"], ["4711"], ["1", "--from", "0"]]
 )
-def test_retry_refuses_what_it_cannot_do(words: list[str]) -> None:
+def test_retry_refuses_what_it_cannot_do(words):
     with pytest.raises(CommandError):
         run("sas", "sinks", "retry", *words)
 
 
-def test_a_client_s_webhook_secret_is_shown_and_changed() -> None:
+def test_a_client_s_webhook_secret_is_shown_and_changed():
     client = ApiClient.objects.create(name="acme", created_at=timezone.now())
     first = run("client", "webhook-secret", "acme").splitlines()[-1]
     assert first == client.webhook_secret
@@ -105,7 +104,7 @@ def test_a_client_s_webhook_secret_is_shown_and_changed() -> None:
         run("client", "webhook-secret", "nobody")
 
 
-def test_an_old_webhook_secret_keeps_the_time_it_was_promised() -> None:
+def test_an_old_webhook_secret_keeps_the_time_it_was_promised():
     client = ApiClient.objects.create(name="acme", created_at=timezone.now())
     first = client.webhook_secret
     second = run("client", "webhook-secret", "acme", "--rotate").splitlines()[-1]
@@ -125,7 +124,7 @@ def test_an_old_webhook_secret_keeps_the_time_it_was_promised() -> None:
     assert webhooks.secrets_of("client:acme") == [fourth, third]
 
 
-def test_a_secret_is_rotated_again_once_the_older_one_is_over() -> None:
+def test_a_secret_is_rotated_again_once_the_older_one_is_over():
     client = ApiClient.objects.create(name="acme", created_at=timezone.now())
     begun = timezone.now()
     webhooks.rotate(client, timedelta(hours=1), begun)
@@ -146,7 +145,7 @@ def staff(*codenames: str) -> Client:
 LIST = "/admin/workers/sink/"
 
 
-def test_the_admin_lists_sinks_and_hides_what_may_be_a_secret(stuck: Process) -> None:
+def test_the_admin_lists_sinks_and_hides_what_may_be_a_secret(stuck):
     page = staff("view_sink").get(LIST).content.decode()
     assert "undeliverable" in page
     assert "answered 500" in page
@@ -160,9 +159,7 @@ def test_the_admin_lists_sinks_and_hides_what_may_be_a_secret(stuck: Process) ->
     [{"problem": {"code": "answered", "params": {"status": 500}}}, {"last_error": "answered 500"}],
     ids=["code", "text of a version before"],
 )
-def test_delivery_problem_of_sink_is_put_into_words_when_read(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch, kept: dict[str, Any]
-) -> None:
+def test_delivery_problem_of_sink_is_put_into_words_when_read(wire, monkeypatch, kept):
     told(QUEUE)
     Sink.objects.update(tries=4, **kept)
     sink, viewer = Sink.objects.get(), staff("view_sink")
@@ -175,7 +172,7 @@ def test_delivery_problem_of_sink_is_put_into_words_when_read(
     assert ("elsewhere 500" in page) is ("problem" in kept)
 
 
-def test_the_admin_says_how_often_and_when_next(wire: Wire) -> None:
+def test_the_admin_says_how_often_and_when_next(wire):
     told(QUEUE)
     due = timezone.now() + timedelta(hours=1)
     Sink.objects.update(tries=4, last_error="answered 500", next_try_at=due)
@@ -183,7 +180,7 @@ def test_the_admin_says_how_often_and_when_next(wire: Wire) -> None:
     assert re.search(r"4 tries · <[^>]+>next in ", page)
 
 
-def test_an_operator_has_one_told_again(stuck: Process, wire: Wire) -> None:
+def test_an_operator_has_one_told_again(stuck, wire):
     client = staff("view_sink", "redeliver_sink")
     assert (
         f"/admin/workers/sink/{sink_of(stuck).pk}/redeliver/" in client.get(LIST).content.decode()
@@ -198,13 +195,13 @@ def test_an_operator_has_one_told_again(stuck: Process, wire: Wire) -> None:
     assert "Told again" in again
 
 
-def test_an_operator_has_many_told_again(stuck: Process) -> None:
+def test_an_operator_has_many_told_again(stuck):
     form = {"action": "redeliver_selected", "_selected_action": [sink_of(stuck).pk]}
     staff("view_sink", "redeliver_sink").post(LIST, form)
     assert sink_of(stuck).state == "open"
 
 
-def test_viewer_without_permission_cannot_redeliver_sink(stuck: Process) -> None:
+def test_viewer_without_permission_cannot_redeliver_sink(stuck):
     client = staff("view_sink")
     pk = sink_of(stuck).pk
     assert client.post(f"{LIST}{pk}/redeliver/").status_code == 403
@@ -213,7 +210,7 @@ def test_viewer_without_permission_cannot_redeliver_sink(stuck: Process) -> None
     assert sink_of(stuck).state == "undeliverable"
 
 
-def test_superuser_cannot_add_change_or_delete_sink(stuck: Process) -> None:
+def test_superuser_cannot_add_change_or_delete_sink(stuck):
     pk = sink_of(stuck).pk
     client = Client()
     client.force_login(get_user_model().objects.create_superuser("root"))

@@ -20,19 +20,18 @@ from workers.notify.senders import StatusMessage
 from workers.notify.senders import webhook as sender
 from workers.store import sinks
 from workers.supervisor import beat_schedule
-from workers.testing import Wire
 from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def flow_rows(transactional_db: None) -> None:
+def flow_rows(transactional_db) -> None:
     beat_schedule.ensure_flow()
 
 
 @pytest.mark.fault("F18")
-def test_two_relays_never_claim_the_same_sink() -> None:
+def test_two_relays_never_claim_the_same_sink():
     for n in range(40):
         told(subject=f"Toy {n}")
 
@@ -48,9 +47,7 @@ def test_two_relays_never_claim_the_same_sink() -> None:
     assert sorted(claimed) == sorted(Sink.objects.values_list("pk", flat=True))
 
 
-def test_two_relays_tell_each_process_in_order_while_it_goes_on(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_relays_tell_each_process_in_order_while_it_goes_on(wire, monkeypatch):
     processes = [told(subject=f"Toy {n}") for n in range(15)]
     over = threading.Event()
 
@@ -98,9 +95,7 @@ def _stopped_before_the_cursor(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]
 
 
 @pytest.mark.fault("F21")
-def test_a_relay_that_froze_beyond_its_claim_sends_nothing_after_it_wakes(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relay_that_froze_beyond_its_claim_sends_nothing_after_it_wakes(wire, monkeypatch):
     process = told()
     monkeypatch.setattr(dispatch, "report_later", lambda: None)
     begin(wire)
@@ -122,7 +117,7 @@ def test_a_relay_that_froze_beyond_its_claim_sends_nothing_after_it_wakes(
     assert sink_of(process).cursor == 2
 
 
-def test_a_row_written_while_the_relay_ends_its_claim_is_not_forgotten(wire: Wire) -> None:
+def test_a_row_written_while_the_relay_ends_its_claim_is_not_forgotten(wire):
     process = told()
     monkey = threading.Event()
 
@@ -141,9 +136,7 @@ def test_a_row_written_while_the_relay_ends_its_claim_is_not_forgotten(wire: Wir
     assert (sink.cursor, sink.last) == (2, Process.objects.get(pk=process.pk).sequence)
 
 
-def test_an_order_is_processed_while_its_webhook_hangs(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch, secrets: Any, settings: Any
-) -> None:
+def test_an_order_is_processed_while_its_webhook_hangs(wire, monkeypatch, secrets, settings):
     settings.DEBUG, settings.SAS_WEBHOOK_SECONDS = True, 20
     monkeypatch.setitem(relays.senders, "webhook", sender.send)
     with receiving() as receiver:
@@ -189,9 +182,7 @@ def _in_time(holds: Any, seconds: float = 10) -> bool:
     return False
 
 
-def test_a_desk_outlives_whatever_goes_wrong(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_desk_outlives_whatever_goes_wrong(wire, monkeypatch, caplog):
     process = told()
     own_threads = _threads_of_this_test(monkeypatch)
     real, broken = sinks.claim, threading.Event()
@@ -212,9 +203,7 @@ def test_a_desk_outlives_whatever_goes_wrong(
     _end(own_threads)
 
 
-def test_letters_are_sent_outside_of_any_transaction(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_letters_are_sent_outside_of_any_transaction(wire, monkeypatch):
     process = told()
     seen: list[Any] = []
 

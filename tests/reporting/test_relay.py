@@ -14,11 +14,11 @@ from workers.notify import relay as relays
 from workers.notify.senders import StatusMessage, Undelivered
 from workers.ops import invariants
 from workers.store import sinks
-from workers.testing import Wire, WorkerDied, frozen_clock
+from workers.testing import WorkerDied, frozen_clock
 from workers.wire import dispatch
 
 
-def test_a_submitter_is_told_everything_in_order_without_a_gap(wire: Wire) -> None:
+def test_a_submitter_is_told_everything_in_order_without_a_gap(wire):
     process = told()
 
     wire.run_until_idle()
@@ -36,7 +36,7 @@ def test_a_submitter_is_told_everything_in_order_without_a_gap(wire: Wire) -> No
     assert (sink.state, sink.cursor, sink.last) == ("ended", 5, 5)
 
 
-def test_each_of_several_sinks_is_told_by_itself(wire: Wire, secrets: Any) -> None:
+def test_each_of_several_sinks_is_told_by_itself(wire, secrets):
     told(QUEUE, webhook("https://acme.example/told"))
 
     wire.run_until_idle()
@@ -46,7 +46,7 @@ def test_each_of_several_sinks_is_told_by_itself(wire: Wire, secrets: Any) -> No
     assert len({letter.id for letter in wire.told}) == 10
 
 
-def test_every_process_has_its_own_order(wire: Wire) -> None:
+def test_every_process_has_its_own_order(wire):
     for n in range(7):
         told(subject=f"Toy {n}")
 
@@ -58,9 +58,7 @@ def test_every_process_has_its_own_order(wire: Wire) -> None:
     assert by_process == {f"Toy {n}": [1, 2, 3, 4, 5] for n in range(7)}
 
 
-def test_a_relay_that_dies_after_sending_tells_the_same_again_under_the_same_id(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relay_that_dies_after_sending_tells_the_same_again_under_the_same_id(wire, monkeypatch):
     process = told()
     sent: list[StatusMessage] = []
 
@@ -83,7 +81,7 @@ def test_a_relay_that_dies_after_sending_tells_the_same_again_under_the_same_id(
     assert wire.told[0].id == sent[0].id
 
 
-def test_overtaken_relay_records_neither_progress_nor_failure(wire: Wire) -> None:
+def test_overtaken_relay_records_neither_progress_nor_failure(wire):
     process = told()
     slow = sinks.claim("queue", 1, 60)[0]
     Sink.objects.update(cursor=1)
@@ -96,9 +94,7 @@ def test_overtaken_relay_records_neither_progress_nor_failure(wire: Wire) -> Non
     assert (sink_of(process).tries, sink_of(process).state) == (0, "open")
 
 
-def test_a_relay_that_is_overtaken_sends_nothing_more(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relay_that_is_overtaken_sends_nothing_more(wire, monkeypatch):
     process = told()
     begin(wire)
     sent = []
@@ -118,7 +114,7 @@ def test_a_relay_that_is_overtaken_sends_nothing_more(
     assert sink_of(process).cursor == 2
 
 
-def test_a_claim_ends_with_what_there_is_to_tell(wire: Wire) -> None:
+def test_a_claim_ends_with_what_there_is_to_tell(wire):
     process = told()
     wire.deliver_all(dispatch.REPORT)
     relays.report()
@@ -131,9 +127,7 @@ def test_a_claim_ends_with_what_there_is_to_tell(wire: Wire) -> None:
     assert sink_of(process).state == "open"
 
 
-def test_nothing_is_begun_under_a_claim_that_is_nearly_over(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_begun_under_a_claim_that_is_nearly_over(wire, monkeypatch):
     process = told()
     begin(wire)
     monkeypatch.setattr(relays, "MARGIN_SECONDS", relays.CLAIM_SECONDS)
@@ -152,7 +146,7 @@ def test_nothing_is_begun_under_a_claim_that_is_nearly_over(
     assert sink_of(process).cursor == 2
 
 
-def test_the_task_wakes_this_process_s_relays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_task_wakes_this_process_s_relays(monkeypatch):
     done: list[str] = []
     monkeypatch.setattr(tasks.threads, "wake_up", lambda: done.append("woken"))
     take_all = Mock(side_effect=lambda queue, task: done.append("taken along"))
@@ -163,7 +157,7 @@ def test_the_task_wakes_this_process_s_relays(monkeypatch: pytest.MonkeyPatch) -
     assert done == ["taken along", "woken"]
 
 
-def test_more_rows_than_are_read_at_once_are_told_all_the_same(wire: Wire) -> None:
+def test_more_rows_than_are_read_at_once_are_told_all_the_same(wire):
     process = told()
     last = 130
     Journal.objects.bulk_create(
@@ -177,7 +171,7 @@ def test_more_rows_than_are_read_at_once_are_told_all_the_same(wire: Wire) -> No
     assert sequences(wire) == list(range(1, last + 1))
 
 
-def test_a_sink_is_told_again_from_where_it_stood_or_from_further_back(wire: Wire) -> None:
+def test_a_sink_is_told_again_from_where_it_stood_or_from_further_back(wire):
     process = told()
     wire.run_until_idle()
     sink = sink_of(process)
@@ -196,7 +190,7 @@ def test_a_sink_is_told_again_from_where_it_stood_or_from_further_back(wire: Wir
     assert sequences(wire) == [3, 4, 5]
 
 
-def test_without_a_secret_no_webhook_leaves(wire: Wire, secrets: Any) -> None:
+def test_without_a_secret_no_webhook_leaves(wire, secrets):
     secrets.clear()
     process = told(webhook("https://acme.example/told"))
 
@@ -207,7 +201,7 @@ def test_without_a_secret_no_webhook_leaves(wire: Wire, secrets: Any) -> None:
     assert registry.webhook_secrets("client:acme") == ()
 
 
-def test_the_invariant_finds_a_sink_that_was_forgotten(wire: Wire) -> None:
+def test_the_invariant_finds_a_sink_that_was_forgotten(wire):
     told()
     wire.run_until_idle()
     assert invariants.violations() == []

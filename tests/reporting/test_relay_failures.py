@@ -15,7 +15,7 @@ from workers.notify import relay as relays
 from workers.notify.senders import NotSent, StatusMessage, Undelivered
 from workers.rules.rows import NewSink
 from workers.store import sinks
-from workers.testing import Wire, frozen_clock
+from workers.testing import frozen_clock
 
 
 def fails_with(problem: BaseException) -> Any:
@@ -41,9 +41,7 @@ def hangs_until_the_well_is_told(dead: str) -> Any:
     return send
 
 
-def test_a_failed_try_is_made_again_after_a_backoff_and_nothing_is_left_out(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_try_is_made_again_after_a_backoff_and_nothing_is_left_out(wire, monkeypatch):
     process = told()
     with frozen_clock() as clock:
         with monkeypatch.context() as patch:
@@ -61,9 +59,7 @@ def test_a_failed_try_is_made_again_after_a_backoff_and_nothing_is_left_out(
     assert (sink_of(process).tries, sink_of(process).problem) == (0, None)
 
 
-def test_a_receiver_s_own_time_counts_where_it_is_longer(
-    wire: Wire, secrets: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_receiver_s_own_time_counts_where_it_is_longer(wire, secrets, monkeypatch):
     process = told(webhook("https://acme.example/told"))
     problem = Undelivered("answered 503", retry_after=900)
     monkeypatch.setitem(relays.senders, "webhook", fails_with(problem))
@@ -74,8 +70,8 @@ def test_a_receiver_s_own_time_counts_where_it_is_longer(
 
 @pytest.mark.fault("F32")
 def test_after_all_tries_it_is_undeliverable_with_one_alert_and_the_order_goes_on(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    wire, monkeypatch
+):
     processes = [told(subject=f"Toy {n}") for n in range(3)]
     tries = []
 
@@ -98,15 +94,13 @@ def test_after_all_tries_it_is_undeliverable_with_one_alert_and_the_order_goes_o
     assert {Process.objects.get(pk=one.pk).state for one in processes} == {"processed"}
 
 
-def test_the_tries_take_about_a_day() -> None:
+def test_the_tries_take_about_a_day():
     backoff = relays.Backoff(10, 14_400)
     mean = sum(backoff.ceiling(n) / 2 for n in range(1, 20))
     assert 0.5 < mean / 86_400 < 1.5
 
 
-def test_one_that_is_gone_is_given_up_at_once(
-    wire: Wire, secrets: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_is_gone_is_given_up_at_once(wire, secrets, monkeypatch):
     process = told(webhook("https://acme.example/told?key=private"))
     problem = Undelivered("answered 410", is_gone=True)
     monkeypatch.setitem(relays.senders, "webhook", fails_with(problem))
@@ -118,7 +112,7 @@ def test_one_that_is_gone_is_given_up_at_once(
 
 
 @pytest.mark.fault("F11")
-def test_a_broker_that_is_away_counts_no_try(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_that_is_away_counts_no_try(wire, monkeypatch):
     process = told()
     told(subject="Toy 2")
     tries = []
@@ -137,9 +131,7 @@ def test_a_broker_that_is_away_counts_no_try(wire: Wire, monkeypatch: pytest.Mon
         assert relays.report() == 2
 
 
-def test_an_error_of_ours_is_a_failed_try_and_no_other_sink_s(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_error_of_ours_is_a_failed_try_and_no_other_sink_s(wire, monkeypatch, caplog):
     bad, good = told(subject="Toy 1"), told(subject="Toy 2")
     real = relays.senders["queue"]
 
@@ -157,9 +149,7 @@ def test_an_error_of_ours_is_a_failed_try_and_no_other_sink_s(
     assert sink_of(good).cursor == 1
 
 
-def test_letters_that_cannot_be_written_hold_up_no_other(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_letters_that_cannot_be_written_hold_up_no_other(wire, monkeypatch, caplog):
     nameless = submit("toy_told", subject="Toy 1", input={}, sinks=(QUEUE,))
     unknown, good = told(subject="Toy 2"), told(subject="Toy 3")
     Process.objects.filter(pk=unknown.pk).update(version=9)
@@ -172,9 +162,7 @@ def test_letters_that_cannot_be_written_hold_up_no_other(
         assert (sink_of(process).cursor, sink_of(process).tries) == (0, 0)
 
 
-def test_an_address_that_does_not_answer_is_left_alone_for_a_while(
-    wire: Wire, secrets: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_address_that_does_not_answer_is_left_alone_for_a_while(wire, secrets, monkeypatch):
     secrets["client:other"] = secrets["client:acme"]
     for n in range(20):
         told(webhook("https://acme.example/told"), subject=f"Toy {n}")
@@ -194,9 +182,7 @@ def test_an_address_that_does_not_answer_is_left_alone_for_a_while(
     assert Sink.objects.filter(tries=0, owner="client:acme").count() == 17
 
 
-def test_a_dead_address_holds_up_no_other_of_its_owner(
-    wire: Wire, secrets: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dead_address_holds_up_no_other_of_its_owner(wire, secrets, monkeypatch):
     for n in range(10):
         told(webhook("https://acme.example/dead"), subject=f"Toy {n}")
     healthy = told(webhook("https://acme.example/well"), subject="Healthy")
@@ -208,9 +194,7 @@ def test_a_dead_address_holds_up_no_other_of_its_owner(
     assert not Sink.objects.filter(tries__gt=0).exists(), "nothing had to wait for a time-out"
 
 
-def test_an_address_of_two_owners_is_left_alone_for_one_of_them_only(
-    wire: Wire, secrets: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_address_of_two_owners_is_left_alone_for_one_of_them_only(wire, secrets, monkeypatch):
     secrets["client:other"] = secrets["client:acme"]
     for n in range(10):
         told(webhook("https://both.example/told"), subject=f"Toy {n}")
@@ -227,8 +211,8 @@ def test_an_address_of_two_owners_is_left_alone_for_one_of_them_only(
 
 
 def test_a_dead_server_holds_up_no_other_of_its_owner_whatever_the_paths(
-    wire: Wire, secrets: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    wire, secrets, monkeypatch
+):
     for n in range(10):
         told(webhook(f"https://dead.example/{n}"), subject=f"Toy {n}")
     # One whose name only begins alike.
@@ -251,7 +235,7 @@ def test_a_dead_server_holds_up_no_other_of_its_owner_whatever_the_paths(
         ("replies.acme.one", "replies.acme.one"),
     ],
 )
-def test_what_is_on_a_crowded_server_is_left(secrets: Any, address: str, server: str) -> None:
+def test_what_is_on_a_crowded_server_is_left(secrets, address, server):
     kind = "webhook" if ":" in address else "queue"
     process = told(NewSink(kind, address, "client:acme"))
     (sink,) = sinks.claim(kind, 10, 60)
@@ -263,7 +247,7 @@ def test_what_is_on_a_crowded_server_is_left(secrets: Any, address: str, server:
     assert [one.process_id for one in sinks.claim(kind, 10, 60, not_on=near)] == [process.pk]
 
 
-def test_rests_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rests_are_forgotten(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(relays, "monotonic", lambda: now[0])
     one = relay("webhook")

@@ -22,7 +22,7 @@ from workers.testing.agent_processes import CALL, REPLY
 from workers.wire import dispatch
 
 
-def test_a_refusal_and_its_end_are_told_with_codes_only(wire: Wire) -> None:
+def test_a_refusal_and_its_end_are_told_with_codes_only(wire):
     process = told()
     toy.script["toy.beta"] = lambda call: (_ for _ in ()).throw(
         Permanent("card_lost", "Ada's card 4711 is lost")
@@ -46,7 +46,7 @@ def test_a_refusal_and_its_end_are_told_with_codes_only(wire: Wire) -> None:
     assert sink_of(process).state == "ended"
 
 
-def test_a_step_that_fails_for_good_is_told_with_its_code(wire: Wire) -> None:
+def test_a_step_that_fails_for_good_is_told_with_its_code(wire):
     told()
     toy.script["toy.beta"] = lambda call: (_ for _ in ()).throw(Transient("http_500", "oh no"))
 
@@ -57,7 +57,7 @@ def test_a_step_that_fails_for_good_is_told_with_its_code(wire: Wire) -> None:
     assert failed["step"] == "two"
 
 
-def test_an_operator_s_doing_is_told_by_the_next_look(wire: Wire) -> None:
+def test_an_operator_s_doing_is_told_by_the_next_look(wire):
     process = told()
     relays.report()
     wire.drop_all()
@@ -71,7 +71,7 @@ def test_an_operator_s_doing_is_told_by_the_next_look(wire: Wire) -> None:
 
 
 @pytest.mark.fault("F6")
-def test_a_lost_nudge_costs_a_poll(wire: Wire) -> None:
+def test_a_lost_nudge_costs_a_poll(wire):
     told()
     begin(wire)
     wire.messages = [one for one in wire.messages if one.task != dispatch.REPORT]
@@ -82,7 +82,7 @@ def test_a_lost_nudge_costs_a_poll(wire: Wire) -> None:
     assert sequences(wire) == [1, 2]
 
 
-def test_settled_batch_requests_relay_only_for_process_with_sink(wire: Wire) -> None:
+def test_settled_batch_requests_relay_only_for_process_with_sink(wire):
     submit("toy_line", subject="Quiet", input={})
     wire.run_until_idle()
     assert not wire.of(dispatch.REPORT)
@@ -97,7 +97,7 @@ def test_settled_batch_requests_relay_only_for_process_with_sink(wire: Wire) -> 
     assert len(wire.of(dispatch.REPORT)) == 1
 
 
-def test_settling_process_without_sink_issues_no_sink_update(wire: Wire) -> None:
+def test_settling_process_without_sink_issues_no_sink_update(wire):
     def statements() -> list[str]:
         begin(wire)
         wire.deliver_all(CALL)
@@ -115,7 +115,7 @@ def test_settling_process_without_sink_issues_no_sink_update(wire: Wire) -> None
     assert len([one for one in heard if "UPDATE workers_sink" in one]) == 1
 
 
-def test_sinks_that_know_everything_are_not_due(wire: Wire) -> None:
+def test_sinks_that_know_everything_are_not_due(wire):
     told()
     assert find_work.look().has_untold
     relays.report()
@@ -132,9 +132,7 @@ def _asked_to_report(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> int:
     return len(asked)
 
 
-def test_a_taking_asks_for_a_report_of_what_it_began(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_taking_asks_for_a_report_of_what_it_began(wire, monkeypatch):
     told()
     relays.report()
     scheduler.advance()
@@ -147,9 +145,7 @@ def test_a_taking_asks_for_a_report_of_what_it_began(
     assert len(asked) == 1
 
 
-def test_a_look_asks_for_a_report_of_what_it_decided(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_look_asks_for_a_report_of_what_it_decided(wire, monkeypatch):
     process = told()
     relays.report()
     operations.pause(process.pk, actor="ann", reason="a while")
@@ -160,9 +156,7 @@ def test_a_look_asks_for_a_report_of_what_it_decided(
     assert _asked_to_report(wire, monkeypatch) == 1
 
 
-def test_a_look_that_found_nothing_asks_for_no_report(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_look_that_found_nothing_asks_for_no_report(wire, monkeypatch):
     told()
     wire.run_until_idle()
 

@@ -5,7 +5,6 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from tests.services import own_redis_database
 from workers.notify import relay
 from workers.notify.senders import NotSent, StatusMessage, Undelivered, reply_queue
 from workers.store import sinks
-from workers.testing import Wire
 from workers.wire import publisher
 from workers.wire.confirmed import ConfirmedConnection
 
@@ -30,7 +28,7 @@ LETTER = StatusMessage(NAME, b'{"sequence": 1}', "msg_1", "toy.status", 1, False
 
 
 @pytest.fixture
-def broker(vhost: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
+def broker(vhost, monkeypatch) -> Iterator[Connection]:
     """A connection to a broker that Celery's app sends to, without a reply queue."""
     options = {"confirm_publish": True, "read_timeout": 10, "write_timeout": 10}
     made = app.connection_for_write
@@ -46,7 +44,7 @@ def broker(vhost: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
 
 
 @pytest.fixture
-def own(monkeypatch: pytest.MonkeyPatch) -> Iterator[ConfirmedConnection]:
+def own(monkeypatch) -> Iterator[ConfirmedConnection]:
     """The connection over which submitters are told."""
     own = ConfirmedConnection(publisher.connect)
     monkeypatch.setattr(reply_queue, "connection", lambda: own)
@@ -55,7 +53,7 @@ def own(monkeypatch: pytest.MonkeyPatch) -> Iterator[ConfirmedConnection]:
 
 
 @pytest.fixture
-def send(own: ConfirmedConnection) -> Send:
+def send(own) -> Send:
     return reply_queue.send
 
 
@@ -80,9 +78,7 @@ def _taken(broker: Connection) -> list[Any]:
     return found
 
 
-def test_a_message_arrives_persistent_and_with_its_properties(
-    broker: Connection, send: Send
-) -> None:
+def test_a_message_arrives_persistent_and_with_its_properties(broker, send):
     _make_queue(broker)
 
     send(LETTER)
@@ -98,9 +94,7 @@ def test_a_message_arrives_persistent_and_with_its_properties(
 
 
 @pytest.mark.fault("F32")
-def test_a_queue_that_is_not_there_is_noticed_and_the_next_message_is_not_blamed(
-    broker: Connection, send: Send
-) -> None:
+def test_a_queue_that_is_not_there_is_noticed_and_the_next_message_is_not_blamed(broker, send):
     _make_queue(broker)
     gone = replace(LETTER, address="replies.acme.gone")
 
@@ -113,9 +107,7 @@ def test_a_queue_that_is_not_there_is_noticed_and_the_next_message_is_not_blamed
 
 
 @pytest.mark.fault("F32")
-def test_a_queue_that_vanishes_between_two_messages_is_noticed(
-    broker: Connection, send: Send
-) -> None:
+def test_a_queue_that_vanishes_between_two_messages_is_noticed(broker, send):
     _make_queue(broker)
     send(LETTER)
     _drop_queue(broker)
@@ -125,7 +117,7 @@ def test_a_queue_that_vanishes_between_two_messages_is_noticed(
 
 
 @pytest.mark.fault("F32")
-def test_a_queue_that_is_full_is_noticed(broker: Connection, send: Send) -> None:
+def test_a_queue_that_is_full_is_noticed(broker, send):
     _make_queue(broker, **{"x-max-length": 1, "x-overflow": "reject-publish"})
     send(LETTER)
 
@@ -133,9 +125,7 @@ def test_a_queue_that_is_full_is_noticed(broker: Connection, send: Send) -> None
         send(LETTER)
 
 
-def test_a_connection_that_was_closed_meanwhile_is_made_again(
-    broker: Connection, send: Send, own: ConfirmedConnection
-) -> None:
+def test_a_connection_that_was_closed_meanwhile_is_made_again(broker, send, own):
     _make_queue(broker)
     send(LETTER)
     own._connection.connection.sock.shutdown(socket.SHUT_RDWR)
@@ -145,9 +135,7 @@ def test_a_connection_that_was_closed_meanwhile_is_made_again(
     assert len(_taken(broker)) == 2
 
 
-def test_a_broker_that_is_away_is_no_failure_of_the_queue(
-    send: Send, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broker_that_is_away_is_no_failure_of_the_queue(send, monkeypatch):
     monkeypatch.setattr(
         app, "connection_for_write", lambda **_: Connection("amqp://guest:guest@127.0.0.1:1//")
     )
@@ -155,9 +143,7 @@ def test_a_broker_that_is_away_is_no_failure_of_the_queue(
         send(LETTER)
 
 
-def test_a_vanished_queue_that_is_made_again_gets_everything(
-    broker: Connection, send: Send, wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_vanished_queue_that_is_made_again_gets_everything(broker, send, wire, monkeypatch):
     monkeypatch.setitem(relay.senders, "queue", send)
     _make_queue(broker)
     process = told()
@@ -180,7 +166,7 @@ def test_a_vanished_queue_that_is_made_again_gets_everything(
 
 
 @pytest.fixture(params=["memory", "filesystem", "redis"])
-def lesser_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+def lesser_broker(request, tmp_path) -> Iterator[Any]:
     """What makes a connection to a broker that neither confirms nor gives back."""
     with ExitStack() as stack:
         if request.param == "memory":
@@ -193,8 +179,8 @@ def lesser_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[An
 
 
 def test_without_confirms_a_message_counts_once_it_is_handed_over(
-    lesser_broker: Any, send: Send, own: ConfirmedConnection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    lesser_broker, send, own, monkeypatch
+):
     monkeypatch.setattr(app, "connection_for_write", lesser_broker)
 
     send(LETTER)

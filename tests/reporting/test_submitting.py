@@ -15,11 +15,10 @@ from tests.api.conftest import Caller
 from workers.http import ssrf_guard
 from workers.models import Process, Sink
 from workers.notify import relay
-from workers.testing import Wire
 
 
 @pytest.fixture(autouse=True)
-def shop(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def shop(db, monkeypatch) -> None:
     cache.clear()
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=100)
     # Names are looked up nowhere but here.
@@ -54,7 +53,7 @@ def refused(field: str, submitter: str = "client:acme", **options: Any) -> str:
     return caught.value.errors[field]
 
 
-def test_queue_and_webhook_sinks_are_stored_with_order() -> None:
+def test_queue_and_webhook_sinks_are_stored_with_order():
     order = place(
         reply_to="replies.acme.one",
         callback_url="https://acme.example/told?shop=1",
@@ -71,7 +70,7 @@ def test_queue_and_webhook_sinks_are_stored_with_order() -> None:
     ]
 
 
-def test_order_without_reply_queue_or_callback_url_has_no_sink() -> None:
+def test_order_without_reply_queue_or_callback_url_has_no_sink():
     place(correlation_id="cart-7")
     assert not Sink.objects.exists()
 
@@ -85,11 +84,11 @@ def test_order_without_reply_queue_or_callback_url_has_no_sink() -> None:
         *("replies.acme.ä", "replies.acme.a b", "replies.acme.\n", "replies.acme." + "x" * 188),
     ],
 )
-def test_a_reply_queue_is_the_client_s_own_or_refused(reply_to: str) -> None:
+def test_a_reply_queue_is_the_client_s_own_or_refused(reply_to):
     assert "replies.acme." in refused("reply_to", reply_to=reply_to)
 
 
-def test_a_reply_queue_s_name_may_have_200_characters() -> None:
+def test_a_reply_queue_s_name_may_have_200_characters():
     place(reply_to="replies.acme." + "x" * 187)
 
 
@@ -98,9 +97,7 @@ def test_a_reply_queue_s_name_may_have_200_characters() -> None:
     ("field", "value"),
     [("reply_to", "replies.acme.one"), ("callback_url", "https://acme.example/")],
 )
-def test_sink_is_refused_for_submitter_other_than_client(
-    submitter: str, field: str, value: str
-) -> None:
+def test_sink_is_refused_for_submitter_other_than_client(submitter, field, value):
     assert "client" in refused(field, submitter, **{field: value})
 
 
@@ -145,7 +142,7 @@ def test_sink_is_refused_for_submitter_other_than_client(
         ("https://inside.example./", "public"),
     ],
 )
-def test_a_webhook_s_address_is_public_and_plain_or_refused(url: str, says: str) -> None:
+def test_a_webhook_s_address_is_public_and_plain_or_refused(url, says):
     assert says in refused("callback_url", callback_url=url)
 
 
@@ -156,20 +153,18 @@ def test_a_webhook_s_address_is_public_and_plain_or_refused(url: str, says: str)
         *("[2606:4700::1]", "a1.b2", "my_service.example", "x" * 63 + ".example", "8.example"),
     ],
 )
-def test_a_host_that_can_be_called_is_taken(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_can_be_called_is_taken(host, monkeypatch):
     monkeypatch.setattr(ssrf_guard, "look_up", lambda host, port=0: ["93.184.216.34"])
     place(callback_url=f"https://{host}/")
 
 
 @pytest.mark.parametrize("name", ["DEBUG", "SAS_WEBHOOK_PRIVATE_ADDRESSES"])
-def test_where_it_is_allowed_a_webhook_may_be_on_this_machine(settings: Any, name: str) -> None:
+def test_where_it_is_allowed_a_webhook_may_be_on_this_machine(settings, name):
     setattr(settings, name, True)
     place(callback_url="http://127.0.0.1:8000/told")
 
 
-def test_a_name_that_cannot_be_resolved_just_now_is_no_reason_to_refuse_an_order(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_name_that_cannot_be_resolved_just_now_is_no_reason_to_refuse_an_order(monkeypatch):
     def fails(host: str, port: int = 0) -> list[str]:
         raise OSError("Temporary failure in name resolution")
 
@@ -177,9 +172,7 @@ def test_a_name_that_cannot_be_resolved_just_now_is_no_reason_to_refuse_an_order
     place(callback_url="https://acme.example/told")
 
 
-def test_a_resolver_that_hangs_does_not_keep_the_submitter(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_resolver_that_hangs_does_not_keep_the_submitter(monkeypatch):
     may_answer, answered = Event(), Event()
 
     def hangs(host: str, port: int = 0) -> list[str]:
@@ -195,11 +188,11 @@ def test_a_resolver_that_hangs_does_not_keep_the_submitter(
 
 
 @pytest.mark.parametrize("correlation_id", ["x" * 201, "a\nb", "ä", "a\x00"])
-def test_a_correlation_id_fits_into_a_header(correlation_id: str) -> None:
+def test_a_correlation_id_fits_into_a_header(correlation_id):
     refused("correlation_id", reply_to="replies.acme.one", correlation_id=correlation_id)
 
 
-def test_the_api_takes_both_and_refuses_by_field(acme: Caller) -> None:
+def test_the_api_takes_both_and_refuses_by_field(acme):
     bad = acme.place(reply_to="sas.agents", callback_url="http://127.0.0.1/")
     assert bad.status_code == 422
     assert [one["field"] for one in bad.json()["errors"]] == ["reply_to", "callback_url"]
@@ -213,7 +206,7 @@ def test_the_api_takes_both_and_refuses_by_field(acme: Caller) -> None:
     assert acme.place(**sinks | {"reply_to": "replies.acme.two"}).status_code == 422
 
 
-def test_an_order_is_told_of_by_its_number_and_id(acme: Caller, wire: Wire) -> None:
+def test_an_order_is_told_of_by_its_number_and_id(acme, wire):
     answer = acme.place(reply_to="replies.acme.one").json()
     relay.report()
 
@@ -231,7 +224,7 @@ def test_an_order_is_told_of_by_its_number_and_id(acme: Caller, wire: Wire) -> N
     }
 
 
-def test_a_webhook_is_signed_with_its_client_s_secrets(acme: Caller, wire: Wire) -> None:
+def test_a_webhook_is_signed_with_its_client_s_secrets(acme, wire):
     first = acme.client.webhook_secret
     second = webhooks.rotate(acme.client, timedelta(hours=1))
     acme.place(callback_url="https://acme.example/told")

@@ -19,7 +19,6 @@ from workers.notify.senders import StatusMessage, Undelivered
 from workers.notify.senders.webhook import send
 from workers.protocol.webhook_signing import signature
 from workers.store import sinks
-from workers.testing import Wire
 
 LETTER = StatusMessage(
     "", b'{"type": "toy.status"}', "msg_1", "toy.status", 1, False, "", (SECRET,)
@@ -34,7 +33,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def real(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+def real(wire, monkeypatch) -> None:
     """Webhooks leave this process, whatever the wire would do with them."""
     monkeypatch.setitem(relays.senders, "webhook", send)
 
@@ -49,9 +48,7 @@ def undelivered(letter: StatusMessage) -> Undelivered:
     return caught.value
 
 
-def test_a_receiver_can_check_what_it_is_sent(
-    receiver: Receiver, real: None, wire: Wire, secrets: Any
-) -> None:
+def test_a_receiver_can_check_what_it_is_sent(receiver, real, wire, secrets):
     process = told(webhook(f"{receiver.url}/told?shop=1", correlation_id="cart-7"))
     wire.run_until_idle()
 
@@ -68,14 +65,14 @@ def test_a_receiver_can_check_what_it_is_sent(
     assert sink_of(process).state == "ended"
 
 
-def test_the_signature_is_that_of_the_specification() -> None:
+def test_the_signature_is_that_of_the_specification():
     # The example of the specification's own libraries.
     secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     made = signature((secret,), "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}')
     assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-def test_while_a_secret_is_changed_both_are_signed_with(receiver: Receiver) -> None:
+def test_while_a_secret_is_changed_both_are_signed_with(receiver):
     send(to(receiver.url, secrets=(OTHER, SECRET)))
 
     assert is_signed(receiver.received[0], SECRET)
@@ -83,13 +80,13 @@ def test_while_a_secret_is_changed_both_are_signed_with(receiver: Receiver) -> N
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204])
-def test_any_success_is_a_delivery(receiver: Receiver, status: int) -> None:
+def test_any_success_is_a_delivery(receiver, status):
     receiver.status = status
     send(to(receiver.url))
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_no_redirect_is_followed(receiver: Receiver, status: int) -> None:
+def test_no_redirect_is_followed(receiver, status):
     receiver.status, receiver.headers = status, {"Location": f"{receiver.url}/elsewhere"}
 
     problem = undelivered(to(f"{receiver.url}/here"))
@@ -105,9 +102,7 @@ def test_no_redirect_is_followed(receiver: Receiver, status: int) -> None:
         *((429, False, True, 7.0), (500, False, True, None), (503, False, True, 7.0)),
     ],
 )
-def test_what_an_answer_means(
-    receiver: Receiver, status: int, is_gone: bool, is_away: bool, wait: float | None
-) -> None:
+def test_what_an_answer_means(receiver, status, is_gone, is_away, wait):
     receiver.status, receiver.headers = status, {"Retry-After": "7"}
 
     problem = undelivered(to(receiver.url))
@@ -127,9 +122,7 @@ def drip(head: bytes, piece: bytes) -> Iterator[bytes]:
     [(b"", b""), (b"HTTP/1.1 200 OK\r\nA: ", b"x")],
     ids=["silent", "dripping headers"],
 )
-def test_a_receiver_that_is_slow_is_left_when_its_time_is_over(
-    receiver: Receiver, head: bytes, piece: bytes
-) -> None:
+def test_a_receiver_that_is_slow_is_left_when_its_time_is_over(receiver, head, piece):
     with scripted(drip(head, piece)) as slow:
         begun = time.monotonic()
         problem = undelivered(to(slow.url))
@@ -140,7 +133,7 @@ def test_a_receiver_that_is_slow_is_left_when_its_time_is_over(
 
 
 @pytest.mark.parametrize("size", [10_000_000, 500], ids=["huge", "dripping"])
-def test_an_answer_s_body_is_cut_off_and_its_status_counts(receiver: Receiver, size: int) -> None:
+def test_an_answer_s_body_is_cut_off_and_its_status_counts(receiver, size):
     piece = b"x" * 65536 if size > 500 else b"x"
     head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (size * 100)
     script = (piece for _ in range(1600)) if size > 500 else drip(b"", piece)
@@ -162,23 +155,23 @@ def test_an_answer_s_body_is_cut_off_and_its_status_counts(receiver: Receiver, s
     assert sum(pieces) < 20_000_000
 
 
-def test_unreachable_webhook_address_counts_as_away(receiver: Receiver) -> None:
+def test_unreachable_webhook_address_counts_as_away(receiver):
     assert undelivered(to("http://127.0.0.1:1/told")).is_away
 
 
 @override_settings(DEBUG=False, SAS_WEBHOOK_PRIVATE_ADDRESSES="on")
-def test_an_installation_may_allow_plain_http_to_private_addresses(receiver: Receiver) -> None:
+def test_an_installation_may_allow_plain_http_to_private_addresses(receiver):
     send(to(receiver.url))
     assert len(receiver.received) == 1
 
 
 @override_settings(DEBUG=True, SAS_WEBHOOK_PRIVATE_ADDRESSES="off")
-def test_what_is_switched_off_is_off_in_debug_too() -> None:
+def test_what_is_switched_off_is_off_in_debug_too():
     assert "https" in str(undelivered(to("http://acme.example/told")))
 
 
 @override_settings(DEBUG=False)
-def test_outside_debug_nothing_is_sent_without_tls() -> None:
+def test_outside_debug_nothing_is_sent_without_tls():
     assert "https" in str(undelivered(to("http://acme.example/told")))
 
 
@@ -187,7 +180,7 @@ def test_outside_debug_nothing_is_sent_without_tls() -> None:
     "host",
     ["127.0.0.1", "[::1]", "10.1.2.3", "169.254.169.254", "localhost", "0x7f.1", "2130706433"],
 )
-def test_outside_debug_no_connection_is_made_to_a_private_address(host: str) -> None:
+def test_outside_debug_no_connection_is_made_to_a_private_address(host):
     with scripted([answer("204 No Content")]) as server:
         problem = undelivered(to(f"https://{host}:{server.url.rpartition(':')[2]}/told"))
 
@@ -196,9 +189,7 @@ def test_outside_debug_no_connection_is_made_to_a_private_address(host: str) -> 
 
 
 @override_settings(DEBUG=False)
-def test_a_name_that_changes_its_address_after_it_was_looked_at_gains_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_name_that_changes_its_address_after_it_was_looked_at_gains_nothing(monkeypatch):
     """DNS rebinding: public when it is checked, ours when it is called."""
     answers = ["93.184.216.34"]
     monkeypatch.setattr(ssrf_guard, "look_up", lambda host, port=0: [answers[0]])
@@ -209,9 +200,7 @@ def test_a_name_that_changes_its_address_after_it_was_looked_at_gains_nothing(
 
 
 @override_settings(DEBUG=False)
-def test_webhook_connects_to_the_ip_address_that_was_checked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_webhook_connects_to_the_ip_address_that_was_checked(monkeypatch):
     called: list[str] = []
 
     def connect(self: Any, host: str, *args: Any) -> Any:
@@ -227,8 +216,8 @@ def test_webhook_connects_to_the_ip_address_that_was_checked(
 
 
 def test_a_webhook_that_does_not_answer_is_tried_again_and_then_told_all(
-    receiver: Receiver, real: None, wire: Wire, secrets: Any
-) -> None:
+    receiver, real, wire, secrets
+):
     receiver.status = 500
     process = told(webhook(receiver.url))
     wire.run_until_idle()

@@ -8,11 +8,11 @@ from tests.sandbox.caller import Caller
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
+def store(tmp_path) -> Path:
     return tmp_path / "sandbox.sqlite3"
 
 
 @pytest.fixture
-def caller(store: Path) -> Iterator[Caller]:
+def caller(store) -> Iterator[Caller]:
     with Sandbox(store) as sandbox:
         yield Caller(sandbox.url)

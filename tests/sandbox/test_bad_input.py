@@ -5,8 +5,6 @@ import time
 
 import pytest
 
-from tests.sandbox.caller import Caller
-
 KEY = {"Idempotency-Key": "k1"}
 
 
@@ -36,9 +34,7 @@ KEY = {"Idempotency-Key": "k1"}
         pytest.param(b'{"order": 7, "undoes": "x"}', 422, "invalid_field", id="undoes on a charge"),
     ],
 )
-def test_a_bad_body_is_refused_and_has_no_effect(
-    caller: Caller, body: bytes, status: int, error: str
-) -> None:
+def test_a_bad_body_is_refused_and_has_no_effect(caller, body, status, error):
     reply = caller.send("POST", "/payment/charge", body, KEY)
 
     assert (reply.status, reply.body["error"]) == (status, error)
@@ -49,7 +45,7 @@ def test_a_bad_body_is_refused_and_has_no_effect(
 @pytest.mark.parametrize(
     "undoes", [None, "", 5, "\0", "\ud800", "un", "x" * 256], ids=lambda value: repr(value)[:12]
 )
-def test_an_undo_must_name_another_key(caller: Caller, undoes: object) -> None:
+def test_an_undo_must_name_another_key(caller, undoes):
     reply = caller.post("/payment/refund", "un", order=7, undoes=undoes)
 
     assert (reply.status, reply.body["field"]) == (422, "undoes")
@@ -64,12 +60,12 @@ def test_an_undo_must_name_another_key(caller: Caller, undoes: object) -> None:
         pytest.param(b'{"order": 7, "more": 1e999}', id="unknown field"),
     ],
 )
-def test_odd_but_harmless_bodies_are_served(caller: Caller, body: bytes) -> None:
+def test_odd_but_harmless_bodies_are_served(caller, body):
     assert caller.send("POST", "/shipping/book", body, KEY).status == 200
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "a\tb", "é", "x" * 256], ids=repr)
-def test_a_missing_or_odd_key_is_refused_by_the_headers_name(caller: Caller, key: str) -> None:
+def test_a_missing_or_odd_key_is_refused_by_the_headers_name(caller, key):
     reply = caller.send("POST", "/payment/charge", b'{"order": 7}', {"Idempotency-Key": key})
 
     assert reply.status == 400
@@ -94,9 +90,7 @@ def test_a_missing_or_odd_key_is_refused_by_the_headers_name(caller: Caller, key
         ("HEAD", "/", 405),
     ],
 )
-def test_unknown_paths_and_wrong_methods_are_told_apart(
-    caller: Caller, method: str, path: str, status: int
-) -> None:
+def test_unknown_paths_and_wrong_methods_are_told_apart(caller, method, path, status):
     reply = caller.send(method, path, b"{}", KEY)
 
     assert reply.status == status
@@ -107,12 +101,12 @@ def test_unknown_paths_and_wrong_methods_are_told_apart(
     ("body", "status"),
     [(b"nonsense", 400), (b"[]", 400), (b'"\\ud800"', 400), (b'{"\\ud800": 1}', 422)],
 )
-def test_a_bad_fault_set_is_refused(caller: Caller, body: bytes, status: int) -> None:
+def test_a_bad_fault_set_is_refused(caller, body, status):
     assert caller.send("PUT", "/payment/faults", body).status == status
     assert caller.faults("payment") == {}
 
 
-def test_a_body_over_the_limit_is_refused_and_its_sender_gets_to_know(caller: Caller) -> None:
+def test_a_body_over_the_limit_is_refused_and_its_sender_gets_to_know(caller):
     host, port = caller.address.split(":")
     with socket.create_connection((host, int(port)), timeout=5) as connection:
         connection.sendall(b"POST /shipping/book HTTP/1.1\r\nContent-Length: 300000\r\n\r\n")
@@ -147,9 +141,7 @@ def test_a_body_over_the_limit_is_refused_and_its_sender_gets_to_know(caller: Ca
         ),
     ],
 )
-def test_bytes_that_are_no_request_are_refused(
-    caller: Caller, request_bytes: bytes, status: bytes
-) -> None:
+def test_bytes_that_are_no_request_are_refused(caller, request_bytes, status):
     host, port = caller.address.split(":")
     with socket.create_connection((host, int(port)), timeout=5) as connection:
         connection.sendall(request_bytes)
@@ -160,7 +152,7 @@ def test_bytes_that_are_no_request_are_refused(
     assert caller.send("GET", "/healthz").status == 200
 
 
-def test_a_client_that_leaves_in_the_middle_has_no_effect(caller: Caller) -> None:
+def test_a_client_that_leaves_in_the_middle_has_no_effect(caller):
     host, port = caller.address.split(":")
     with socket.create_connection((host, int(port))) as connection:
         connection.sendall(b"POST /payment/charge HTTP/1.1\r\nIdempotency-Key: k1\r\n")
@@ -169,7 +161,7 @@ def test_a_client_that_leaves_in_the_middle_has_no_effect(caller: Caller) -> Non
     assert caller.ledger("payment")["calls"] == 0
 
 
-def test_many_requests_travel_on_one_connection(caller: Caller) -> None:
+def test_many_requests_travel_on_one_connection(caller):
     host, port = caller.address.split(":")
     one = b"GET /healthz HTTP/1.1\r\n\r\n"
     with socket.create_connection((host, int(port)), timeout=5) as connection:
@@ -180,7 +172,7 @@ def test_many_requests_travel_on_one_connection(caller: Caller) -> None:
     assert answered.count(b"HTTP/1.1 200 OK") == 3
 
 
-def test_the_front_page_lists_the_services(caller: Caller) -> None:
+def test_the_front_page_lists_the_services(caller):
     assert caller.send("GET", "/?x=1").body == {
         "services": {
             "payment": ["charge", "refund"],

@@ -12,7 +12,7 @@ from tests.sandbox.caller import Caller
 from tests.sandbox.running import Running
 
 
-def test_the_command_says_where_it_listens_and_ends_cleanly(tmp_path: Path, store: Path) -> None:
+def test_the_command_says_where_it_listens_and_ends_cleanly(tmp_path, store):
     faults = '{"payment": {"error_rate": 1}}'
     with Running(tmp_path, "--port", "0", "--faults", faults) as running:
         status = Caller(running.url).post("/payment/charge", "k1", order=1).status
@@ -26,7 +26,7 @@ def test_the_command_says_where_it_listens_and_ends_cleanly(tmp_path: Path, stor
         assert Caller(sandbox.url).struck("payment") == {"error_rate": 1}
 
 
-def test_a_taken_port_is_refused_clearly(store: Path) -> None:
+def test_a_taken_port_is_refused_clearly(store):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 
@@ -51,12 +51,12 @@ def test_a_taken_port_is_refused_clearly(store: Path) -> None:
         pytest.param('--faults={"billing": {"down": 1}}', "billing: down cannot be 1", id="value"),
     ],
 )
-def test_a_wrong_option_is_refused_clearly(store: Path, option: str, problem: str) -> None:
+def test_a_wrong_option_is_refused_clearly(store, option, problem):
     with pytest.raises(CommandError, match=problem):
         call_command("sandbox", "--port=0", f"--store={store}", option)
 
 
-def test_a_file_that_is_no_ledger_is_refused_clearly(store: Path) -> None:
+def test_a_file_that_is_no_ledger_is_refused_clearly(store):
     store.write_text("These are my notes, and they are long enough to be no database.")
 
     with pytest.raises(CommandError, match=r"Cannot keep ledgers in .*not a database"):

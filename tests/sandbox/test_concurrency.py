@@ -19,7 +19,7 @@ def race(*calls: tuple[Caller, str, str, dict[str, object]]) -> list[Reply]:
         return list(pool.map(one, *zip(*calls, strict=True)))
 
 
-def test_twenty_calls_with_one_key_are_one_effect_and_twenty_equal_answers(caller: Caller) -> None:
+def test_twenty_calls_with_one_key_are_one_effect_and_twenty_equal_answers(caller):
     replies = race(*[(caller, "/payment/charge", "k1", {"order": 1, "amount": "5.00"})] * THREADS)
 
     assert [reply.status for reply in replies] == [200] * THREADS
@@ -28,7 +28,7 @@ def test_twenty_calls_with_one_key_are_one_effect_and_twenty_equal_answers(calle
     assert (len(ledger["effects"]), ledger["calls"]) == (1, THREADS)
 
 
-def test_twenty_calls_with_a_key_each_are_twenty_effects(caller: Caller) -> None:
+def test_twenty_calls_with_a_key_each_are_twenty_effects(caller):
     replies = race(
         *[(caller, "/billing/issue", f"k{n}", {"order": n}) for n in range(1, THREADS + 1)]
     )
@@ -37,7 +37,7 @@ def test_twenty_calls_with_a_key_each_are_twenty_effects(caller: Caller) -> None
     assert len(caller.effects("billing")) == THREADS
 
 
-def test_one_key_for_twenty_orders_is_one_effect_and_nineteen_refusals(caller: Caller) -> None:
+def test_one_key_for_twenty_orders_is_one_effect_and_nineteen_refusals(caller):
     replies = race(*[(caller, "/billing/issue", "k1", {"order": n}) for n in range(1, THREADS + 1)])
 
     statuses = sorted(reply.status for reply in replies)
@@ -45,7 +45,7 @@ def test_one_key_for_twenty_orders_is_one_effect_and_nineteen_refusals(caller: C
     assert len(caller.effects("billing")) == 1
 
 
-def test_a_call_that_races_its_undo_is_either_undone_or_too_late(caller: Caller) -> None:
+def test_a_call_that_races_its_undo_is_either_undone_or_too_late(caller):
     for n in range(1, 11):
         forward, undo = race(
             (caller, "/payment/charge", f"do{n}", {"order": n}),
@@ -58,7 +58,7 @@ def test_a_call_that_races_its_undo_is_either_undone_or_too_late(caller: Caller)
         assert operations == (["charge", "refund"] if forward.status == 200 else [])
 
 
-def test_faults_strike_the_same_calls_whatever_the_threads_do(caller: Caller) -> None:
+def test_faults_strike_the_same_calls_whatever_the_threads_do(caller):
     caller.set_faults("payment", error_rate=0.5, seed=2)
     calls = [(caller, "/payment/charge", f"k{n}", {"order": n}) for n in range(1, THREADS + 1)]
 

@@ -5,7 +5,6 @@ import sqlite3
 import threading
 import time
 from http.client import HTTPException
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ from tests.sandbox.caller import Caller
 from tests.sandbox.running import Running
 
 
-def test_every_answered_effect_survives_a_kill_in_the_middle(tmp_path: Path, store: Path) -> None:
+def test_every_answered_effect_survives_a_kill_in_the_middle(tmp_path, store):
     answered: dict[str, bytes] = {}
     progress = threading.Semaphore(0)
 
@@ -55,7 +54,7 @@ def test_every_answered_effect_survives_a_kill_in_the_middle(tmp_path: Path, sto
         assert len(caller.effects("payment")) == len(keys)
 
 
-def test_closed_sandbox_closes_idle_connections_and_refuses_new_ones(store: Path) -> None:
+def test_closed_sandbox_closes_idle_connections_and_refuses_new_ones(store):
     with Sandbox(store) as sandbox:
         host, port = Caller(sandbox.url).address.split(":")
         connection = socket.create_connection((host, int(port)), timeout=5)
@@ -68,7 +67,7 @@ def test_closed_sandbox_closes_idle_connections_and_refuses_new_ones(store: Path
         socket.create_connection((host, int(port)))
 
 
-def test_work_that_fails_stores_nothing_of_its_batch(store: Path) -> None:
+def test_work_that_fails_stores_nothing_of_its_batch(store):
     writer = Writer(store, ("CREATE TABLE t (a)",), lambda connection: None)
 
     def half(connection: sqlite3.Connection) -> None:
@@ -85,7 +84,7 @@ def test_work_that_fails_stores_nothing_of_its_batch(store: Path) -> None:
         writer.run(half)
 
 
-def test_counts_reach_the_disk_by_themselves(store: Path) -> None:
+def test_counts_reach_the_disk_by_themselves(store):
     ledger = Ledger(store)
     ledger.counts.add("payment", "calls")
     deadline = time.monotonic() + 5
@@ -99,7 +98,7 @@ def test_counts_reach_the_disk_by_themselves(store: Path) -> None:
     assert count == (1,)
 
 
-def test_a_full_store_is_told_and_has_no_effect(caller: Caller, store: Path) -> None:
+def test_a_full_store_is_told_and_has_no_effect(caller, store):
     with sqlite3.connect(store) as connection:
         connection.execute(
             "CREATE TRIGGER full BEFORE INSERT ON remembered"
@@ -112,7 +111,7 @@ def test_a_full_store_is_told_and_has_no_effect(caller: Caller, store: Path) -> 
     assert caller.effects("payment") == []
 
 
-def test_the_services_need_neither_django_nor_celery() -> None:
+def test_the_services_need_neither_django_nor_celery():
     script = (
         "import sys, orders.sandbox.server;"
         "print(sorted({'django', 'celery', 'kombu', 'workers'} & sys.modules.keys()))"

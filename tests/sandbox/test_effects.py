@@ -4,10 +4,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.sandbox.caller import Caller
 
-
-def test_a_charge_is_one_effect_with_its_key_order_and_amount(caller: Caller) -> None:
+def test_a_charge_is_one_effect_with_its_key_order_and_amount(caller):
     reply = caller.post("/payment/charge", "k1", order=7, amount="12.50")
 
     assert reply.status == 200
@@ -20,7 +18,7 @@ def test_a_charge_is_one_effect_with_its_key_order_and_amount(caller: Caller) ->
     assert ledger["calls"] == 1
 
 
-def test_a_repeated_key_is_answered_the_same_and_is_no_new_effect(caller: Caller) -> None:
+def test_a_repeated_key_is_answered_the_same_and_is_no_new_effect(caller):
     replies = [caller.post("/billing/issue", "k1", order=7) for _ in range(3)]
 
     assert {reply.raw for reply in replies} == {replies[0].raw}
@@ -30,7 +28,7 @@ def test_a_repeated_key_is_answered_the_same_and_is_no_new_effect(caller: Caller
     assert ledger["calls"] == 3
 
 
-def test_the_same_key_at_two_services_is_two_effects(caller: Caller) -> None:
+def test_the_same_key_at_two_services_is_two_effects(caller):
     first = caller.post("/shipping/book", "k1", order=7, address="1 Main Street")
     second = caller.post("/courier/book", "k1", order=7, address="1 Main Street")
 
@@ -38,7 +36,7 @@ def test_the_same_key_at_two_services_is_two_effects(caller: Caller) -> None:
     assert caller.effects("shipping") == caller.effects("courier") == [("book", "k1", 7)]
 
 
-def test_effects_are_listed_in_the_order_in_which_they_happened(caller: Caller) -> None:
+def test_effects_are_listed_in_the_order_in_which_they_happened(caller):
     for number in (3, 1, 2):
         caller.post("/billing/issue", f"k{number}", order=number)
 
@@ -58,9 +56,7 @@ def test_effects_are_listed_in_the_order_in_which_they_happened(caller: Caller) 
         ),
     ],
 )
-def test_a_key_used_for_something_else_is_refused(
-    caller: Caller, path: str, body: dict[str, object], field: str
-) -> None:
+def test_a_key_used_for_something_else_is_refused(caller, path, body, field):
     caller.post("/payment/charge", "k1", order=7, amount="5.00")
 
     reply = caller.post(path, "k1", **body)
@@ -89,9 +85,7 @@ def test_a_key_used_for_something_else_is_refused(
         ),
     ],
 )
-def test_a_business_refusal_has_no_effect_and_is_not_remembered(
-    caller: Caller, path: str, body: dict[str, object], status: int, error: str
-) -> None:
+def test_a_business_refusal_has_no_effect_and_is_not_remembered(caller, path, body, status, error):
     refused = caller.post(path, "k1", order=7, **body)
     accepted = caller.post(path, "k1", order=7)
 
@@ -109,9 +103,7 @@ def test_a_business_refusal_has_no_effect_and_is_not_remembered(
         ("billing", "issue", "void"),
     ],
 )
-def test_an_undo_is_one_effect_and_repeats_like_any_call(
-    caller: Caller, service: str, forward: str, undo: str
-) -> None:
+def test_an_undo_is_one_effect_and_repeats_like_any_call(caller, service, forward, undo):
     caller.post(f"/{service}/{forward}", "do", order=7, amount="5.00")
 
     replies = [caller.post(f"/{service}/{undo}", "un", order=7, undoes="do") for _ in range(2)]
@@ -122,7 +114,7 @@ def test_an_undo_is_one_effect_and_repeats_like_any_call(
     assert caller.effects(service) == [(forward, "do", 7), (undo, "un", 7)]
 
 
-def test_an_undo_of_an_unseen_key_leaves_a_tombstone_for_the_late_call(caller: Caller) -> None:
+def test_an_undo_of_an_unseen_key_leaves_a_tombstone_for_the_late_call(caller):
     undo = caller.post("/payment/refund", "un", order=7, undoes="do")
     late = caller.post("/payment/charge", "do", order=7, amount="5.00")
     again = caller.post("/payment/refund", "un", order=7, undoes="do")
@@ -133,7 +125,7 @@ def test_an_undo_of_an_unseen_key_leaves_a_tombstone_for_the_late_call(caller: C
     assert caller.effects("payment") == []
 
 
-def test_a_call_repeated_after_its_undo_gets_its_first_answer(caller: Caller) -> None:
+def test_a_call_repeated_after_its_undo_gets_its_first_answer(caller):
     first = caller.post("/payment/charge", "do", order=7, amount="5.00")
     caller.post("/payment/refund", "un", order=7, undoes="do")
 
@@ -143,7 +135,7 @@ def test_a_call_repeated_after_its_undo_gets_its_first_answer(caller: Caller) ->
     assert len(caller.effects("payment")) == 2
 
 
-def test_a_second_undo_with_another_key_is_refused(caller: Caller) -> None:
+def test_a_second_undo_with_another_key_is_refused(caller):
     caller.post("/payment/charge", "do", order=7, amount="5.00")
     caller.post("/payment/refund", "un", order=7, undoes="do")
 
@@ -156,9 +148,7 @@ def test_a_second_undo_with_another_key_is_refused(caller: Caller) -> None:
 
 
 @pytest.mark.parametrize("order", [7, 8])
-def test_an_undo_whose_key_is_forgotten_finds_its_call_by_reference(
-    caller: Caller, order: int
-) -> None:
+def test_an_undo_whose_key_is_forgotten_finds_its_call_by_reference(caller, order):
     id_ = caller.post("/payment/charge", "do", order=7, amount="5.00").body["id"]
 
     replies = [
@@ -175,7 +165,7 @@ def test_an_undo_whose_key_is_forgotten_finds_its_call_by_reference(
         assert caller.effects("payment") == [("charge", "do", 7)]
 
 
-def test_an_undo_of_another_orders_key_is_refused(caller: Caller) -> None:
+def test_an_undo_of_another_orders_key_is_refused(caller):
     caller.post("/payment/charge", "do", order=7, amount="5.00")
 
     reply = caller.post("/payment/refund", "un", order=8, undoes="do")

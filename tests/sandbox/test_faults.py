@@ -13,7 +13,7 @@ from tests.sandbox.caller import Caller
 CHARGE = "/payment/charge"
 
 
-def test_the_error_rate_answers_503_without_an_effect(caller: Caller) -> None:
+def test_the_error_rate_answers_503_without_an_effect(caller):
     caller.set_faults("payment", error_rate=1)
 
     reply = caller.post(CHARGE, "k1", order=1)
@@ -23,13 +23,13 @@ def test_the_error_rate_answers_503_without_an_effect(caller: Caller) -> None:
     assert caller.struck("payment") == {"error_rate": 1}
 
 
-def test_the_error_status_can_be_chosen(caller: Caller) -> None:
+def test_the_error_status_can_be_chosen(caller):
     caller.set_faults("payment", error_rate=1, error_status=418)
 
     assert caller.post(CHARGE, "k1", order=1).status == 418
 
 
-def test_an_error_rate_strikes_about_its_share(caller: Caller) -> None:
+def test_an_error_rate_strikes_about_its_share(caller):
     caller.set_faults("payment", error_rate=0.3, seed=1)
 
     statuses = [caller.post(CHARGE, f"k{n}", order=1).status for n in range(100)]
@@ -38,7 +38,7 @@ def test_an_error_rate_strikes_about_its_share(caller: Caller) -> None:
     assert len(caller.effects("payment")) == statuses.count(200) == 100 - statuses.count(503)
 
 
-def test_a_repeated_call_is_drawn_for_anew(caller: Caller) -> None:
+def test_a_repeated_call_is_drawn_for_anew(caller):
     caller.set_faults("payment", error_rate=0.5, seed=1)
 
     statuses = {caller.post(CHARGE, "k1", order=1).status for _ in range(20)}
@@ -47,7 +47,7 @@ def test_a_repeated_call_is_drawn_for_anew(caller: Caller) -> None:
     assert caller.effects("payment") == [("charge", "k1", 1)]
 
 
-def test_latency_delays_the_answer(caller: Caller) -> None:
+def test_latency_delays_the_answer(caller):
     caller.set_faults("payment", latency_seconds=0.15)
 
     begun = time.monotonic()
@@ -59,9 +59,7 @@ def test_latency_delays_the_answer(caller: Caller) -> None:
 
 
 @pytest.mark.parametrize("faults", [{"hang_rate": 1}, {"hang_every": 2}], ids=str)
-def test_a_hanging_call_is_never_answered_and_has_no_effect(
-    caller: Caller, faults: dict[str, int]
-) -> None:
+def test_a_hanging_call_is_never_answered_and_has_no_effect(caller, faults):
     caller.set_faults("payment", **faults)
     impatient = Caller(f"http://{caller.address}", timeout=0.2)
 
@@ -72,13 +70,13 @@ def test_a_hanging_call_is_never_answered_and_has_no_effect(
     assert caller.struck("payment") == dict.fromkeys(faults, 1)
 
 
-def test_hang_every_leaves_other_orders_alone(caller: Caller) -> None:
+def test_hang_every_leaves_other_orders_alone(caller):
     caller.set_faults("payment", hang_every=2)
 
     assert caller.post(CHARGE, "k1", order=3).status == 200
 
 
-def test_a_dropped_answer_comes_after_the_effect(caller: Caller) -> None:
+def test_a_dropped_answer_comes_after_the_effect(caller):
     caller.set_faults("payment", drop_after_effect_rate=1)
 
     with pytest.raises(http.client.RemoteDisconnected):
@@ -91,7 +89,7 @@ def test_a_dropped_answer_comes_after_the_effect(caller: Caller) -> None:
     assert caller.struck("payment") == {"drop_after_effect_rate": 1}
 
 
-def test_garbage_comes_after_the_effect(caller: Caller) -> None:
+def test_garbage_comes_after_the_effect(caller):
     caller.set_faults("payment", garbage_rate=1)
 
     reply = caller.post(CHARGE, "k1", order=1)
@@ -103,7 +101,7 @@ def test_garbage_comes_after_the_effect(caller: Caller) -> None:
     assert caller.struck("payment") == {"garbage_rate": 1}
 
 
-def test_a_lie_comes_after_the_effect(caller: Caller) -> None:
+def test_a_lie_comes_after_the_effect(caller):
     caller.set_faults("payment", lie_rate=1, lie_statuses=[303])
 
     reply = caller.post(CHARGE, "k1", order=1)
@@ -113,7 +111,7 @@ def test_a_lie_comes_after_the_effect(caller: Caller) -> None:
     assert caller.struck("payment") == {"lie_rate": 1}
 
 
-def test_a_lie_is_drawn_anew_for_each_call(caller: Caller) -> None:
+def test_a_lie_is_drawn_anew_for_each_call(caller):
     caller.set_faults("payment", lie_rate=0.8, seed=3)
 
     statuses = [caller.post(CHARGE, "k1", order=1).status for _ in range(60)]
@@ -123,7 +121,7 @@ def test_a_lie_is_drawn_anew_for_each_call(caller: Caller) -> None:
     assert caller.struck("payment") == {"lie_rate": 60 - statuses.count(200)}
 
 
-def test_an_undo_lies_like_any_other_call(caller: Caller) -> None:
+def test_an_undo_lies_like_any_other_call(caller):
     caller.post(CHARGE, "k1", order=1)
     caller.set_faults("payment", lie_rate=1, lie_statuses=[429])
 
@@ -131,14 +129,14 @@ def test_an_undo_lies_like_any_other_call(caller: Caller) -> None:
     assert caller.effects("payment") == [("charge", "k1", 1), ("refund", "k2", 1)]
 
 
-def test_a_refusal_is_neither_dropped_nor_garbled_nor_a_lie(caller: Caller) -> None:
+def test_a_refusal_is_neither_dropped_nor_garbled_nor_a_lie(caller):
     caller.set_faults("payment", drop_after_effect_rate=1, garbage_rate=1, lie_rate=1)
 
     assert caller.post(CHARGE, "k1", order=1, card="declined").status == 402
     assert caller.struck("payment") == {}
 
 
-def test_a_call_processed_twice_is_one_effect(caller: Caller) -> None:
+def test_a_call_processed_twice_is_one_effect(caller):
     caller.set_faults("payment", duplicate_rate=1)
 
     assert caller.post(CHARGE, "k1", order=1).status == 200
@@ -147,7 +145,7 @@ def test_a_call_processed_twice_is_one_effect(caller: Caller) -> None:
     assert caller.struck("payment") == {"duplicate_rate": 1}
 
 
-def test_fail_every_strikes_by_the_orders_number(caller: Caller) -> None:
+def test_fail_every_strikes_by_the_orders_number(caller):
     caller.set_faults("payment", fail_every=3)
 
     statuses = [caller.post(CHARGE, f"k{n}", order=n).status for n in range(1, 8)]
@@ -157,13 +155,13 @@ def test_fail_every_strikes_by_the_orders_number(caller: Caller) -> None:
     assert caller.struck("payment") == {"fail_every": 2}
 
 
-def test_fail_every_uses_the_chosen_status(caller: Caller) -> None:
+def test_fail_every_uses_the_chosen_status(caller):
     caller.set_faults("payment", fail_every=1, error_status=422)
 
     assert caller.post(CHARGE, "k1", order=1).status == 422
 
 
-def test_a_service_that_is_down_answers_503_to_every_post(caller: Caller) -> None:
+def test_a_service_that_is_down_answers_503_to_every_post(caller):
     caller.set_faults("payment", down=True)
 
     replies = [caller.post(CHARGE, "k1", order=1), caller.send("POST", CHARGE, b"?")]
@@ -174,7 +172,7 @@ def test_a_service_that_is_down_answers_503_to_every_post(caller: Caller) -> Non
     assert caller.post("/billing/issue", "k1", order=1).status == 200
 
 
-def test_new_fault_set_replaces_former_and_empty_set_clears_faults(caller: Caller) -> None:
+def test_new_fault_set_replaces_former_and_empty_set_clears_faults(caller):
     caller.set_faults("payment", down=True, fail_every=2)
 
     assert caller.set_faults("payment", error_rate=0.5, seed=4).status == 200
@@ -183,7 +181,7 @@ def test_new_fault_set_replaces_former_and_empty_set_clears_faults(caller: Calle
     assert caller.faults("payment") == {}
 
 
-def test_the_same_seed_strikes_the_same_calls(tmp_path: Path) -> None:
+def test_the_same_seed_strikes_the_same_calls(tmp_path):
     def statuses(store: Path) -> list[int]:
         with Sandbox(store) as sandbox:
             caller = Caller(sandbox.url)
@@ -233,9 +231,7 @@ def test_the_same_seed_strikes_the_same_calls(tmp_path: Path) -> None:
         ("seed", 1.5),
     ],
 )
-def test_a_wrong_switch_is_named_and_changes_nothing(
-    caller: Caller, field: str, value: object
-) -> None:
+def test_a_wrong_switch_is_named_and_changes_nothing(caller, field, value):
     caller.set_faults("payment", fail_every=5)
 
     reply = caller.set_faults("payment", **{"down": True, field: value})

@@ -29,12 +29,12 @@ def _collected_static() -> None:
 
 
 @pytest.fixture
-def product(db: None) -> Product:
+def product(db) -> Product:
     return ProductFactory(sku="MUG", name="Mug", price="18.50", stock=100)
 
 
 @pytest.fixture
-def buyer(client: Client, product: Product) -> Client:
+def buyer(client, product) -> Client:
     """A visitor with two mugs in the basket who has opened the checkout."""
     client.post("/basket/add/", {"sku": "MUG", "quantity": "2"})
     client.get("/checkout/")

@@ -38,19 +38,11 @@ def send(client: Client, order: Order, what: str, **data: str) -> str:
     ("charge", "words"),
     [
         ({"pending": True}, "You are not charged."),
-        (
-            {"processed": True, "result": {"charge": "ch_1"}},
-            "Your payment of €37.00 is refunded.",
-        ),
-        (
-            {"started": True, "may_have_effect": True},
-            "If your payment was taken, it is refunded.",
-        ),
+        ({"processed": True, "result": {"charge": "ch_1"}}, "Your payment of €37.00 is refunded."),
+        ({"started": True, "may_have_effect": True}, "If your payment was taken, it is refunded."),
     ],
 )
-def test_an_order_is_cancelled_by_its_buyer_who_knows_what_it_means(
-    client: Client, charge: dict[str, object], words: str
-) -> None:
+def test_an_order_is_cancelled_by_its_buyer_who_knows_what_it_means(client, charge, words):
     order = with_no_return(charge_payment=charge)
     assert "Cancel this order" in page_of(client, order)
     status, page = read(client, order, "cancel")
@@ -77,9 +69,7 @@ def test_an_order_is_cancelled_by_its_buyer_who_knows_what_it_means(
     ],
     ids=["past its point of no return", "processed", "cancelled", "compensated"],
 )
-def test_an_order_that_is_too_far_is_not_cancelled_and_says_why(
-    client: Client, order: object, words: str
-) -> None:
+def test_an_order_that_is_too_far_is_not_cancelled_and_says_why(client, order, words):
     assert callable(order)
     row = order()
     before = Process.objects.values().get()
@@ -90,7 +80,7 @@ def test_an_order_that_is_too_far_is_not_cancelled_and_says_why(
     assert Process.objects.values().get() == before
 
 
-def test_a_complete_order_is_sent_back_once(client: Client) -> None:
+def test_a_complete_order_is_sent_back_once(client):
     order = order_with("processed", charge_payment={"processed": True, "result": {}})
     assert "Send this order back" in page_of(client, order)
     assert "Then your payment of €37.00 is refunded." in read(client, order, "return")[1]
@@ -108,7 +98,7 @@ def test_a_complete_order_is_sent_back_once(client: Client) -> None:
     assert Return.objects.count() == 1
 
 
-def test_a_return_that_came_to_nothing_can_be_asked_for_again(client: Client) -> None:
+def test_a_return_that_came_to_nothing_can_be_asked_for_again(client):
     order = order_with("processed", charge_payment={"skipped": True})
     over = ProcessFactory(state="compensated", outcome="compensated", finished_at=timezone.now())
     Return.objects.create(order=order, process=over)
@@ -117,7 +107,7 @@ def test_a_return_that_came_to_nothing_can_be_asked_for_again(client: Client) ->
     assert "nothing is refunded" in read(client, order, "return")[1]
 
 
-def test_an_order_that_is_not_complete_is_not_sent_back(client: Client) -> None:
+def test_an_order_that_is_not_complete_is_not_sent_back(client):
     order = order_with()
 
     for text in (read(client, order, "return")[1], send(client, order, "return")):
@@ -125,7 +115,7 @@ def test_an_order_that_is_not_complete_is_not_sent_back(client: Client) -> None:
     assert not Return.objects.exists()
 
 
-def test_a_reason_that_is_too_long_is_refused_at_its_field(client: Client) -> None:
+def test_a_reason_that_is_too_long_is_refused_at_its_field(client):
     order = order_with("processed", charge_payment={"processed": True, "result": {}})
 
     answer = client.post(f"{order.get_absolute_url()}return/", {"reason": "x" * 501})
@@ -136,7 +126,7 @@ def test_a_reason_that_is_too_long_is_refused_at_its_field(client: Client) -> No
 
 
 @pytest.mark.parametrize("what", ["cancel", "return"])
-def test_what_is_asked_needs_the_link_and_the_form(what: str) -> None:
+def test_what_is_asked_needs_the_link_and_the_form(what):
     order = order_with()
     strict = Client(enforce_csrf_checks=True)
 

@@ -1,17 +1,15 @@
 """The catalogue and the page of one product."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.contrib.staticfiles import finders
-from django.test import Client
 
 from orders.demo_data import PRODUCTS
 from tests.factories import ProductFactory
 
 
-def test_catalogue_shows_listed_products_with_name_price_and_picture(client: Client) -> None:
+def test_catalogue_shows_listed_products_with_name_price_and_picture(client):
     ProductFactory(sku="KETTLE", name="Kettle", price="54.00", picture="enamel-kettle.svg")
     ProductFactory(sku="OLD", name="Retired thing", is_listed=False)
 
@@ -26,30 +24,28 @@ def test_catalogue_shows_listed_products_with_name_price_and_picture(client: Cli
 
 
 def test_catalogue_takes_one_query_however_many_products_there_are(
-    client: Client, django_assert_num_queries
-) -> None:
+    client, django_assert_num_queries
+):
     ProductFactory.create_batch(12)
 
     with django_assert_num_queries(1):
         client.get("/")
 
 
-def test_catalogue_without_products_says_so(client: Client) -> None:
+def test_catalogue_without_products_says_so(client):
     page = client.get("/")
 
     assert "There is nothing on the shelves yet." in page.content.decode()
 
 
 @pytest.mark.parametrize("is_demonstration", [True, False])
-def test_only_a_demonstration_says_that_no_money_moves(
-    client: Client, settings: Any, is_demonstration: bool
-) -> None:
+def test_only_a_demonstration_says_that_no_money_moves(client, settings, is_demonstration):
     settings.DEMO_LOGINS = is_demonstration
 
     assert (b"no money moves" in client.get("/").content) is is_demonstration
 
 
-def test_sold_out_product_cannot_be_added(client: Client) -> None:
+def test_sold_out_product_cannot_be_added(client):
     ProductFactory(sku="GONE", stock=0)
 
     text = client.get("/").content.decode()
@@ -58,7 +54,7 @@ def test_sold_out_product_cannot_be_added(client: Client) -> None:
     assert " disabled>" in text
 
 
-def test_product_page_shows_the_description_with_markup_escaped(client: Client) -> None:
+def test_product_page_shows_the_description_with_markup_escaped(client):
     ProductFactory(sku="KETTLE", name="Kettle", description="Red <script>alert(1)</script>")
 
     text = client.get("/products/KETTLE/").content.decode()
@@ -68,13 +64,13 @@ def test_product_page_shows_the_description_with_markup_escaped(client: Client) 
 
 
 @pytest.mark.parametrize("sku", ["NOPE", "OLD", "%00", "a%0Ab", "x" * 41])
-def test_unknown_unlisted_and_impossible_skus_are_not_found(client: Client, sku: str) -> None:
+def test_unknown_unlisted_and_impossible_skus_are_not_found(client, sku):
     ProductFactory(sku="OLD", is_listed=False)
 
     assert client.get(f"/products/{sku}/").status_code == 404
 
 
-def test_no_page_carries_inline_script_or_style(client: Client) -> None:
+def test_no_page_carries_inline_script_or_style(client):
     ProductFactory(sku="MUG")
     client.post("/basket/add/", {"sku": "MUG"})
 
@@ -86,7 +82,7 @@ def test_no_page_carries_inline_script_or_style(client: Client) -> None:
         assert " onclick=" not in text, path
 
 
-def test_every_demo_product_has_a_picture_of_less_than_three_kilobytes() -> None:
+def test_every_demo_product_has_a_picture_of_less_than_three_kilobytes():
     pictures = {picture for _, _, picture, _ in PRODUCTS}
 
     assert len(pictures) == 12

@@ -15,7 +15,7 @@ from tests.factories import ProductFactory
 from tests.shop.conftest import address, count_rows
 
 
-def test_checkout_places_an_order_and_empties_the_basket(buyer: Client) -> None:
+def test_checkout_places_an_order_and_empties_the_basket(buyer):
     answer = buyer.post("/checkout/", address())
 
     order = Order.objects.get()
@@ -40,7 +40,7 @@ def form_of(buyer: Client, **changes: str) -> dict[str, str]:
     return address(submission_key=key.group(1), agreement=seen.group(1), **changes)
 
 
-def test_every_form_of_a_basket_carries_its_key(buyer: Client) -> None:
+def test_every_form_of_a_basket_carries_its_key(buyer):
     first, second = form_of(buyer), form_of(buyer)
     assert first == second
 
@@ -50,7 +50,7 @@ def test_every_form_of_a_basket_carries_its_key(buyer: Client) -> None:
     assert form_of(buyer) != first
 
 
-def test_two_pages_of_one_basket_are_one_order(buyer: Client) -> None:
+def test_two_pages_of_one_basket_are_one_order(buyer):
     """The second is sent before the session says that the basket was ordered."""
     first, second = form_of(buyer), form_of(buyer, address="Elsewhere")
     before = dict(buyer.session.items())
@@ -68,7 +68,7 @@ def test_two_pages_of_one_basket_are_one_order(buyer: Client) -> None:
     assert "Nothing was ordered twice." in buyer.get(led_to).content.decode()
 
 
-def test_the_same_form_sent_twice_is_one_order(buyer: Client) -> None:
+def test_the_same_form_sent_twice_is_one_order(buyer):
     form = address()
 
     first = buyer.post("/checkout/", form)
@@ -80,7 +80,7 @@ def test_the_same_form_sent_twice_is_one_order(buyer: Client) -> None:
     assert "Nothing was ordered twice." in page.content.decode()
 
 
-def test_a_form_sent_again_after_edits_still_leads_to_the_first_order(buyer: Client) -> None:
+def test_a_form_sent_again_after_edits_still_leads_to_the_first_order(buyer):
     form = address()
     first = buyer.post("/checkout/", form)
     buyer.post("/basket/add/", {"sku": "MUG", "quantity": "5"})
@@ -94,8 +94,8 @@ def test_a_form_sent_again_after_edits_still_leads_to_the_first_order(buyer: Cli
 
 
 def test_a_twin_that_lost_the_race_leads_to_the_first_order_and_keeps_the_basket(
-    buyer: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    buyer, monkeypatch
+):
     """The first look saw nothing, and the other request committed in between."""
     form = address()
     first = buyer.post("/checkout/", form)
@@ -110,7 +110,7 @@ def test_a_twin_that_lost_the_race_leads_to_the_first_order_and_keeps_the_basket
     assert buyer.session["basket"] == {"MUG": 2}
 
 
-def test_copied_submission_key_does_not_lead_to_another_visitors_order(buyer: Client) -> None:
+def test_copied_submission_key_does_not_lead_to_another_visitors_order(buyer):
     form = address()
     theirs = buyer.post("/checkout/", form).headers["Location"]
     stranger = Client()
@@ -128,7 +128,7 @@ def test_copied_submission_key_does_not_lead_to_another_visitors_order(buyer: Cl
 @pytest.mark.parametrize(
     "key", ["", "x", "\0", "1" * 500, "{}", "d46a6736-44db-46fe-90ee-16e10ff1b0f"]
 )
-def test_a_damaged_key_is_refused_and_replaced(buyer: Client, key: str) -> None:
+def test_a_damaged_key_is_refused_and_replaced(buyer, key):
     answer = buyer.post("/checkout/", address(submission_key=key))
 
     text = answer.content.decode()
@@ -140,13 +140,13 @@ def test_a_damaged_key_is_refused_and_replaced(buyer: Client, key: str) -> None:
     assert buyer.session["basket"] == {"MUG": 2}
 
 
-def test_an_empty_basket_has_no_checkout(client: Client, db: None) -> None:
+def test_an_empty_basket_has_no_checkout(client, db):
     assert client.get("/checkout/").headers["Location"] == "/basket/"
     assert client.post("/checkout/", address()).headers["Location"] == "/basket/"
     assert count_rows() == (0, 0)
 
 
-def test_missing_fields_are_named_beside_them(buyer: Client) -> None:
+def test_missing_fields_are_named_beside_them(buyer):
     form = address(name="", email="nonsense", address=" \n ")
 
     answer = buyer.post("/checkout/", form)
@@ -161,7 +161,7 @@ def test_missing_fields_are_named_beside_them(buyer: Client) -> None:
     assert count_rows() == (0, 0)
 
 
-def test_a_sold_out_line_is_refused_beside_it(buyer: Client) -> None:
+def test_a_sold_out_line_is_refused_beside_it(buyer):
     Product.objects.update(stock=1)
 
     answer = buyer.post("/checkout/", address())
@@ -173,9 +173,7 @@ def test_a_sold_out_line_is_refused_beside_it(buyer: Client) -> None:
     assert buyer.session["basket"] == {"MUG": 2}
 
 
-def test_refusals_of_the_submission_stand_beside_what_they_are_about(
-    buyer: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refusals_of_the_submission_stand_beside_what_they_are_about(buyer, monkeypatch):
     ProductFactory(sku="PAN", name="Pan")
     buyer.post("/basket/add/", {"sku": "PAN"})
 
@@ -200,7 +198,7 @@ def test_refusals_of_the_submission_stand_beside_what_they_are_about(
     assert buyer.session["basket"] == {"MUG": 2, "PAN": 1}
 
 
-def test_a_price_that_changed_since_the_page_was_made_is_not_agreed_to(buyer: Client) -> None:
+def test_a_price_that_changed_since_the_page_was_made_is_not_agreed_to(buyer):
     Product.objects.update(price="20.00")
 
     answer = buyer.post("/checkout/", address())
@@ -213,9 +211,7 @@ def test_a_price_that_changed_since_the_page_was_made_is_not_agreed_to(buyer: Cl
     assert count_rows() == (0, 0)
 
 
-def test_a_price_that_changes_after_the_page_was_checked_is_not_agreed_to(
-    buyer: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_price_that_changes_after_the_page_was_checked_is_not_agreed_to(buyer, monkeypatch):
     real = checkout.place_order
 
     def place(*args: Any, **more: Any) -> Any:
@@ -238,7 +234,7 @@ def test_a_price_that_changes_after_the_page_was_checked_is_not_agreed_to(
     assert Order.objects.get().total == Decimal("40.00")
 
 
-def test_another_product_of_the_same_price_is_not_agreed_to(buyer: Client) -> None:
+def test_another_product_of_the_same_price_is_not_agreed_to(buyer):
     ProductFactory(sku="CUP", name="Cup", price="18.50", stock=100)
     form = form_of(buyer)
     buyer.post("/basket/remove/", {"sku": "MUG"})
@@ -252,7 +248,7 @@ def test_another_product_of_the_same_price_is_not_agreed_to(buyer: Client) -> No
 
 
 @pytest.mark.parametrize("sent", [None, "", "37.00", "\0", "0" * 63])
-def test_who_agrees_to_nothing_orders_nothing(buyer: Client, sent: str | None) -> None:
+def test_who_agrees_to_nothing_orders_nothing(buyer, sent):
     Product.objects.update(price="185.00")
     form = address(agreement=sent or "")
     if sent is None:
@@ -267,7 +263,7 @@ def test_who_agrees_to_nothing_orders_nothing(buyer: Client, sent: str | None) -
     assert count_rows() == (0, 0)
 
 
-def test_what_the_buyer_agreed_to_is_kept_while_other_fields_are_corrected(buyer: Client) -> None:
+def test_what_the_buyer_agreed_to_is_kept_while_other_fields_are_corrected(buyer):
     seen = address()["agreement"]
     Product.objects.update(price="20.00")
 
@@ -276,7 +272,7 @@ def test_what_the_buyer_agreed_to_is_kept_while_other_fields_are_corrected(buyer
     assert f'name="agreement" value="{seen}"' in answer.content.decode()
 
 
-def test_checkout_needs_the_csrf_token(product: Product) -> None:
+def test_checkout_needs_the_csrf_token(product):
     client = Client(enforce_csrf_checks=True)
 
     assert client.post("/checkout/", address()).status_code == 403

@@ -17,18 +17,18 @@ from orders.tracking import countdown, duration
         (3900.0, "1 h 05 min"),
     ],
 )
-def test_a_duration_is_short_and_has_its_unit(seconds: float, words: str) -> None:
+def test_a_duration_is_short_and_has_its_unit(seconds, words):
     assert duration(seconds) == words
 
 
-def test_a_countdown_carries_what_the_script_needs() -> None:
+def test_a_countdown_carries_what_the_script_needs():
     assert countdown(12.34, "%s left", "any moment now") == (
         '<span class="countdown" role="timer" data-remaining="12.3" data-text="%s left" '
         'data-over="any moment now">12 s left</span>'
     )
 
 
-def test_a_countdown_that_is_over_says_so() -> None:
+def test_a_countdown_that_is_over_says_so():
     assert countdown(-3.0, "%s", "a moment").endswith(
         'data-remaining="0.0" data-text="%s" data-over="a moment">a moment</span>'
     )

@@ -1,7 +1,5 @@
 """Pages for what went wrong."""
 
-from typing import Any
-
 import pytest
 from django.contrib.auth import get_user_model
 from django.db import DatabaseError
@@ -13,7 +11,7 @@ from orders.views import catalogue
 from tests.admin.conftest import staff
 
 
-def test_not_found_is_friendly_and_leads_back(client: Client) -> None:
+def test_not_found_is_friendly_and_leads_back(client):
     answer = client.get("/no/such/page/")
 
     assert answer.status_code == 404
@@ -21,9 +19,7 @@ def test_not_found_is_friendly_and_leads_back(client: Client) -> None:
     assert 'href="/"' in answer.content.decode()
 
 
-def test_a_broken_page_is_friendly_and_needs_no_database(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_page_is_friendly_and_needs_no_database(client, monkeypatch):
     def fail(*args: object, **kwargs: object) -> None:
         raise DatabaseError("the database is away")
 
@@ -36,11 +32,11 @@ def test_a_broken_page_is_friendly_and_needs_no_database(
     assert "Something broke on our side" in answer.content.decode()
 
 
-def test_the_page_of_a_broken_server_needs_no_request() -> None:
+def test_the_page_of_a_broken_server_needs_no_request():
     assert "it will not be ordered twice" in render_to_string("500.html")
 
 
-def test_user_without_permission_is_told_whom_to_ask() -> None:
+def test_user_without_permission_is_told_whom_to_ask():
     answer = staff("ann").get("/admin/orders/product/add/")
 
     assert answer.status_code == 403
@@ -64,7 +60,7 @@ def is_framed_by_the_admin(answer: HttpResponse) -> bool:
         ("/admin/faults/", "Page not found"),
     ],
 )
-def test_operators_stay_in_the_admin(path: str, said: str, settings: Any) -> None:
+def test_operators_stay_in_the_admin(path, said, settings):
     settings.FAULT_PAGE = False
     answer = staff("ann").get(path)
 
@@ -73,11 +69,11 @@ def test_operators_stay_in_the_admin(path: str, said: str, settings: Any) -> Non
     assert "To operations" in answer.content.decode()
 
 
-def test_an_operator_in_the_shop_is_in_the_shop() -> None:
+def test_an_operator_in_the_shop_is_in_the_shop():
     assert not is_framed_by_the_admin(staff("ann").get("/no/such/page/"))
 
 
-def test_an_operator_s_form_without_its_cookie_stays_in_the_admin() -> None:
+def test_an_operator_s_form_without_its_cookie_stays_in_the_admin():
     client = Client(enforce_csrf_checks=True)
     client.force_login(get_user_model().objects.create_user("ann", is_staff=True))
     answer = client.post("/admin/logout/")
@@ -88,7 +84,7 @@ def test_an_operator_s_form_without_its_cookie_stays_in_the_admin() -> None:
 
 
 @pytest.mark.parametrize("path", ["/admin/faults/", "/admin/login/"])
-def test_strangers_see_nothing_of_the_admin(path: str) -> None:
+def test_strangers_see_nothing_of_the_admin(path):
     client = Client(enforce_csrf_checks=True)
     assert not is_framed_by_the_admin(client.post(path))
     somebody = get_user_model().objects.create_user("somebody")
@@ -97,7 +93,7 @@ def test_strangers_see_nothing_of_the_admin(path: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["/checkout/", "/admin/login/"])
-def test_a_form_without_its_cookie_is_told_what_to_do(page: str) -> None:
+def test_a_form_without_its_cookie_is_told_what_to_do(page):
     answer = Client(enforce_csrf_checks=True).post(page)
 
     assert answer.status_code == 403

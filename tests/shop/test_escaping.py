@@ -21,14 +21,14 @@ def read(answer: Any) -> str:
 
 
 @pytest.fixture
-def order(db: None) -> Order:
+def order(db) -> Order:
     fill_shop()
     Product.objects.exclude(sku=evil("k")).update(is_listed=False)
     return Order.objects.get()
 
 
 @pytest.fixture
-def visitor(order: Order) -> Client:
+def visitor(order) -> Client:
     """A visitor with the hostile product in the basket, and the hostile order made."""
     client = Client()
     client.post("/basket/add/", {"sku": evil("k"), "quantity": "2"})
@@ -46,14 +46,14 @@ def visitor(order: Order) -> Client:
         ("/checkout/", ("product",)),
     ],
 )
-def test_products_are_shown_as_text(visitor: Client, path: str, names: tuple[str, ...]) -> None:
+def test_products_are_shown_as_text(visitor, path, names):
     answer = visitor.get(path)
     assert answer.status_code == 200
     text = read(answer)
     assert [name for name in names if evil(name) not in text] == []
 
 
-def test_an_order_is_shown_as_text(visitor: Client, order: Order) -> None:
+def test_an_order_is_shown_as_text(visitor, order):
     for path in (order.get_absolute_url(), f"{order.get_absolute_url()}progress/"):
         answer = visitor.get(path)
         assert answer.status_code in (200, 286)
@@ -64,7 +64,7 @@ def test_an_order_is_shown_as_text(visitor: Client, order: Order) -> None:
     assert evil("fault") not in text  # what a service said is not for buyers
 
 
-def test_what_was_typed_comes_back_as_text(visitor: Client) -> None:
+def test_what_was_typed_comes_back_as_text(visitor):
     form = address(name=evil("typed"), email=evil("mail"), address=evil("road"))
     answer = visitor.post("/checkout/", form)
     assert answer.status_code == 422
@@ -77,7 +77,7 @@ def test_what_was_typed_comes_back_as_text(visitor: Client) -> None:
     assert evil("mail") in read(asked)
 
 
-def test_what_is_told_is_text(visitor: Client) -> None:
+def test_what_is_told_is_text(visitor):
     told = visitor.post("/basket/add/", {"sku": evil("k"), "quantity": "1"}, follow=True)
     assert f"{evil('product')} is in your basket." in read(told)
     part = visitor.post(
@@ -86,7 +86,7 @@ def test_what_is_told_is_text(visitor: Client) -> None:
     read(part)
 
 
-def test_an_address_that_is_nothing_s_is_text(visitor: Client) -> None:
+def test_an_address_that_is_nothing_s_is_text(visitor):
     for path in (
         f"/{quote(ATTACK)}/",
         f"/products/{quote(ATTACK)[:30]}/",
@@ -97,7 +97,7 @@ def test_an_address_that_is_nothing_s_is_text(visitor: Client) -> None:
         read(answer)
 
 
-def test_an_order_in_another_state_is_text_too(visitor: Client, order: Order) -> None:
+def test_an_order_in_another_state_is_text_too(visitor, order):
     Process.objects.filter(pk=order.process_id).update(state="processing")
     assert evil("customer") in read(visitor.get(order.get_absolute_url()))
     assert read(visitor.get("/my-orders/")).count(f"Order {order.number}") == 1

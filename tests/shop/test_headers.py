@@ -4,7 +4,6 @@ import os
 import re
 import secrets
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from django.contrib.auth import get_user_model
 from django.core.handlers.wsgi import WSGIHandler
 from django.test import Client, RequestFactory
 
-from orders.models import Product
 from tests import programs
 from tests.programs import ROOT
 from tests.shop.conftest import order_with
@@ -61,9 +59,7 @@ def policy_of(answer: Any) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("path", "status"), PAGES.items())
-def test_every_answer_says_what_may_be_done_with_it(
-    client: Client, product: Product, path: str, status: int
-) -> None:
+def test_every_answer_says_what_may_be_done_with_it(client, product, path, status):
     answer = client.get(path)
     assert answer.status_code == status
     assert policy_of(answer) == POLICY
@@ -74,7 +70,7 @@ def test_every_answer_says_what_may_be_done_with_it(
     assert "payment=()" in answer["Permissions-Policy"]
 
 
-def test_pages_of_staff_say_the_same(admin_client: Client) -> None:
+def test_pages_of_staff_say_the_same(admin_client):
     for path in ("/admin/", "/admin/orders/order/", "/admin/orders/apiclient/"):
         answer = admin_client.get(path)
         assert answer.status_code == 200
@@ -82,9 +78,7 @@ def test_pages_of_staff_say_the_same(admin_client: Client) -> None:
         assert answer["X-Frame-Options"] == "DENY"
 
 
-def test_the_page_of_the_api_is_for_staff_and_has_images_of_its_own(
-    client: Client, admin_client: Client
-) -> None:
+def test_the_page_of_the_api_is_for_staff_and_has_images_of_its_own(client, admin_client):
     answer = admin_client.get("/api/v1/docs")
     assert answer.status_code == 200
     assert policy_of(answer) == POLICY | {"img-src": "'self' data:"}
@@ -96,7 +90,7 @@ def test_the_page_of_the_api_is_for_staff_and_has_images_of_its_own(
         assert stranger.get("/api/v1/docs").headers["Location"].startswith("/admin/login/")
 
 
-def test_no_template_of_ours_has_anything_inline() -> None:
+def test_no_template_of_ours_has_anything_inline():
     inline = re.compile(
         r"<style|<[^>]*\s(?:style|on\w+|hx-on\S*)=|javascript:|<script(?![^>]*\ssrc=)",
         re.IGNORECASE,
@@ -114,7 +108,7 @@ def test_no_template_of_ours_has_anything_inline() -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/admin/login/"])
-def test_pages_name_their_icon_and_the_icon_is_there(client: Client, path: str) -> None:
+def test_pages_name_their_icon_and_the_icon_is_there(client, path):
     named = re.search(
         r'<link rel="icon" href="([^"]+)" type="image/svg\+xml">', client.get(path).content.decode()
     )
@@ -123,7 +117,7 @@ def test_pages_name_their_icon_and_the_icon_is_there(client: Client, path: str) 
     assert (answer.status_code, answer["Content-Type"]) == (200, "image/svg+xml")
 
 
-def test_favicon_path_redirects_to_svg_icon(client: Client) -> None:
+def test_favicon_path_redirects_to_svg_icon(client):
     answer = client.get("/favicon.ico")
     assert answer.status_code == 302
     assert client.get(answer["Location"])["Content-Type"] == "image/svg+xml"
@@ -131,7 +125,7 @@ def test_favicon_path_redirects_to_svg_icon(client: Client) -> None:
     assert not answer.cookies
 
 
-def test_what_concerns_one_visitor_is_kept_in_no_cache(client: Client, buyer: Client) -> None:
+def test_what_concerns_one_visitor_is_kept_in_no_cache(client, buyer):
     order = order_with()
     secret = order.get_absolute_url()
     for path in ("/basket/", "/checkout/", "/my-orders/", secret, f"{secret}progress/"):
@@ -139,13 +133,13 @@ def test_what_concerns_one_visitor_is_kept_in_no_cache(client: Client, buyer: Cl
         assert {"no-store", "private"} <= set(kept.split(", ")), path
 
 
-def test_no_page_is_told_the_address_of_an_order(client: Client) -> None:
+def test_no_page_is_told_the_address_of_an_order(client):
     secret = order_with().get_absolute_url()
     for path in (secret, f"{secret}progress/"):
         assert client.get(path)["Referrer-Policy"] == "no-referrer"
 
 
-def test_cookies_are_out_of_reach_of_scripts_and_other_sites(buyer: Client) -> None:
+def test_cookies_are_out_of_reach_of_scripts_and_other_sites(buyer):
     kept = {name: cookie for name, cookie in buyer.cookies.items() if cookie.value}
     assert set(kept) == {"sessionid", "csrftoken"}
     for cookie in kept.values():
@@ -159,7 +153,7 @@ def in_production(*words: str, **changes: str) -> subprocess.CompletedProcess[st
 
 
 @pytest.mark.volume
-def test_nothing_is_left_to_warn_of_in_production(tmp_path: Path) -> None:
+def test_nothing_is_left_to_warn_of_in_production(tmp_path):
     for words in (("migrate", "-v", "0"), ("collectstatic", "--noinput", "-v", "0")):
         prepared = in_production("manage.py", *words, SAS_RUN_DIR=str(tmp_path))
         assert prepared.returncode == 0, prepared.stderr
@@ -175,9 +169,7 @@ def test_nothing_is_left_to_warn_of_in_production(tmp_path: Path) -> None:
 
 @pytest.mark.volume
 @pytest.mark.parametrize("sender", ["shop@localhost", "garbage"])
-def test_deploy_check_and_doctor_refuse_settings_that_reach_no_service(
-    tmp_path: Path, sender: str
-) -> None:
+def test_deploy_check_and_doctor_refuse_settings_that_reach_no_service(tmp_path, sender):
     changes = {
         "EMAIL_URL": "consolemail://",
         "DEFAULT_FROM_EMAIL": sender,
@@ -198,7 +190,7 @@ def test_deploy_check_and_doctor_refuse_settings_that_reach_no_service(
 
 
 @pytest.mark.volume
-def test_files_have_names_that_browsers_keep(tmp_path: Path) -> None:
+def test_files_have_names_that_browsers_keep(tmp_path):
     changes = {"SAS_RUN_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "sasproject.settings"}
     source = (
         "import django; django.setup(); from django.templatetags.static import static; "
@@ -231,7 +223,7 @@ print("default-src 'none'" in page["Content-Security-Policy"])
 
 
 @pytest.mark.volume
-def test_in_production_everything_goes_by_https(tmp_path: Path) -> None:
+def test_in_production_everything_goes_by_https(tmp_path):
     changes = {"SAS_RUN_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "sasproject.settings"}
     done = in_production("-W", "ignore", "-c", ASK, SAS_LOG_LEVEL="CRITICAL", **changes)
     assert done.stdout.splitlines() == [
@@ -244,7 +236,7 @@ def test_in_production_everything_goes_by_https(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/readyz"])
-def test_head_is_answered_without_a_body(path: str) -> None:
+def test_head_is_answered_without_a_body(path):
     """As the server has it: the tests' own client would take a body away."""
     began: list[str] = []
     environ = RequestFactory().head(path).environ

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from orders.models import Order
 from tests.browsing import watched_page
@@ -13,14 +13,11 @@ from tests.factories import ProductFactory
 from tests.shop.conftest import order_with
 from workers.models import Process, Step
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def page(browser: Browser, live_server) -> Iterator[Page]:
+def page(browser, live_server) -> Iterator[Page]:
     """A buyer's page."""
     with watched_page(browser, live_server.url) as page:
         yield page
@@ -35,7 +32,7 @@ def finish(order: Order) -> None:
     )
 
 
-def test_a_buyer_orders_and_watches_the_order_to_its_end(page: Page) -> None:
+def test_a_buyer_orders_and_watches_the_order_to_its_end(page):
     ProductFactory(sku="MUG", name="Mug", picture="stoneware-mug.svg")
 
     page.goto("/")
@@ -58,7 +55,7 @@ def test_a_buyer_orders_and_watches_the_order_to_its_end(page: Page) -> None:
     assert order.lines.get().quantity == 3
 
 
-def test_a_buyer_cancels_an_order_in_two_clicks(page: Page) -> None:
+def test_a_buyer_cancels_an_order_in_two_clicks(page):
     """The page's address is kept from others, and the form is accepted all the same."""
     order = order_with(charge_payment={"pending": True})
     page.goto(order.get_absolute_url())
@@ -69,7 +66,7 @@ def test_a_buyer_cancels_an_order_in_two_clicks(page: Page) -> None:
     assert page.url.endswith(order.get_absolute_url())
 
 
-def test_polling_ends_with_the_order(page: Page) -> None:
+def test_polling_ends_with_the_order(page):
     order = order_with(charge_payment={"pending": True})
     polls: list[str] = []
     page.on("request", lambda request: polls.append(request.url))
@@ -83,7 +80,7 @@ def test_polling_ends_with_the_order(page: Page) -> None:
     assert polls == []
 
 
-def test_the_time_left_counts_down_without_a_request(page: Page) -> None:
+def test_the_time_left_counts_down_without_a_request(page):
     order = order_with(charge_payment={"started": True, "timeout_seconds": 500})
     page.goto(order.get_absolute_url())
     countdown = page.locator(".countdown")
@@ -95,7 +92,7 @@ def test_the_time_left_counts_down_without_a_request(page: Page) -> None:
     assert countdown.inner_text().endswith(" s left")
 
 
-def test_a_time_that_is_over_says_so(page: Page) -> None:
+def test_a_time_that_is_over_says_so(page):
     fault = {"kind": "unavailable", "code": "unreachable", "message": "not reached"}
     soon = timezone.now() + timedelta(seconds=2)
     order = order_with(charge_payment={"pending": True, "not_before": soon, "fault": fault})
@@ -105,7 +102,7 @@ def test_a_time_that_is_over_says_so(page: Page) -> None:
     expect(page.locator(".step.retrying")).to_contain_text("We try again in a moment.")
 
 
-def test_page_shows_offline_notice_until_shop_is_reachable(browser: Browser, live_server) -> None:
+def test_page_shows_offline_notice_until_shop_is_reachable(browser, live_server):
     order = order_with(charge_payment={"pending": True})
     page = browser.new_page(base_url=live_server.url)
     page.goto(order.get_absolute_url())
@@ -118,7 +115,7 @@ def test_page_shows_offline_notice_until_shop_is_reachable(browser: Browser, liv
     page.close()
 
 
-def test_an_order_can_be_watched_without_javascript(browser: Browser, live_server) -> None:
+def test_an_order_can_be_watched_without_javascript(browser, live_server):
     order = order_with(charge_payment={"pending": True})
     page = browser.new_page(base_url=live_server.url, java_script_enabled=False)
     page.goto(order.get_absolute_url())
@@ -130,7 +127,7 @@ def test_an_order_can_be_watched_without_javascript(browser: Browser, live_serve
     page.close()
 
 
-def test_nothing_is_wider_than_the_smallest_screen(page: Page) -> None:
+def test_nothing_is_wider_than_the_smallest_screen(page):
     ProductFactory(sku="MUG", name="An unusually long name of a thing", price="99999.99")
     page.set_viewport_size({"width": 360, "height": 720})
     page.goto("/")
@@ -142,7 +139,7 @@ def test_nothing_is_wider_than_the_smallest_screen(page: Page) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") == 360, path
 
 
-def test_the_link_of_an_order_is_told_to_no_page_that_follows(page: Page) -> None:
+def test_the_link_of_an_order_is_told_to_no_page_that_follows(page):
     ProductFactory(sku="MUG", name="Mug")
     order = order_with(charge_payment={"pending": True})
     told: list[str] = []
@@ -159,9 +156,7 @@ def test_the_link_of_an_order_is_told_to_no_page_that_follows(page: Page) -> Non
     assert len(told) > 4
 
 
-def test_a_wrong_link_leads_to_a_friendly_page_without_an_order(
-    browser: Browser, live_server
-) -> None:
+def test_a_wrong_link_leads_to_a_friendly_page_without_an_order(browser, live_server):
     order = order_with()
     page = browser.new_page(base_url=live_server.url)
     page.goto(f"/orders/{order.secret[:-1]}/")
@@ -170,7 +165,7 @@ def test_a_wrong_link_leads_to_a_friendly_page_without_an_order(
     page.close()
 
 
-def test_nothing_that_got_into_a_page_would_run(browser: Browser, live_server) -> None:
+def test_nothing_that_got_into_a_page_would_run(browser, live_server):
     page = browser.new_page(base_url=live_server.url)
     blocked: list[str] = []
     page.on("console", lambda message: blocked.append(message.text))
@@ -198,7 +193,7 @@ def test_nothing_that_got_into_a_page_would_run(browser: Browser, live_server) -
 
 
 @pytest.mark.parametrize("path", ["/", "/products/MUG/"])
-def test_focus_stays_on_the_button_that_was_pressed(page: Page, path: str) -> None:
+def test_focus_stays_on_the_button_that_was_pressed(page, path):
     ProductFactory(sku="MUG", name="Mug", picture="stoneware-mug.svg")
     page.goto(path)
     button = page.get_by_role("button", name="Add to basket")
@@ -213,7 +208,7 @@ def test_focus_stays_on_the_button_that_was_pressed(page: Page, path: str) -> No
     expect(button).to_be_focused()
 
 
-def test_a_double_click_puts_one_into_the_basket(page: Page) -> None:
+def test_a_double_click_puts_one_into_the_basket(page):
     ProductFactory(sku="MUG", name="Mug", picture="stoneware-mug.svg")
     page.goto("/")
     page.route("**/basket/add/", lambda route: (page.wait_for_timeout(300), route.continue_()))
@@ -225,7 +220,7 @@ def test_a_double_click_puts_one_into_the_basket(page: Page) -> None:
     expect(page.locator("#basket-count")).to_contain_text("1")
 
 
-def test_a_form_with_mistakes_begins_at_what_is_wrong(browser: Browser, live_server) -> None:
+def test_a_form_with_mistakes_begins_at_what_is_wrong(browser, live_server):
     # Unwatched: that the form is refused is told in the console.
     page = browser.new_page(base_url=live_server.url)
     ProductFactory(sku="MUG", name="Mug", picture="stoneware-mug.svg")

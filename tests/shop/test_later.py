@@ -12,7 +12,7 @@ from orders.later import TRIES, Full, Later
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_what_is_put_is_done_in_order_after_its_delay() -> None:
+def test_what_is_put_is_done_in_order_after_its_delay():
     done: list[tuple[int, float]] = []
     over = threading.Event()
     one = Later(delay=0.2)
@@ -28,7 +28,7 @@ def test_what_is_put_is_done_in_order_after_its_delay() -> None:
     one.end()
 
 
-def test_later_refuses_work_when_its_queue_is_full() -> None:
+def test_later_refuses_work_when_its_queue_is_full():
     free = threading.Event()
     one = Later(most=2, delay=0)
     one.put("test", free.wait)
@@ -44,9 +44,7 @@ def test_later_refuses_work_when_its_queue_is_full() -> None:
     one.end()
 
 
-def test_what_fails_is_tried_again_and_then_given_up_in_the_log(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_what_fails_is_tried_again_and_then_given_up_in_the_log(caplog):
     tries, given_up = [], threading.Event()
 
     def fails() -> None:
@@ -64,9 +62,7 @@ def test_what_fails_is_tried_again_and_then_given_up_in_the_log(
     assert [r.message for r in caplog.records] == ["later_failed"] * TRIES
 
 
-def test_later_end_does_waiting_work_and_logs_count_of_lost_work(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_later_end_does_waiting_work_and_logs_count_of_lost_work(caplog):
     done = []
     one = Later(delay=60)
     one.put("test", lambda: done.append(1))

@@ -99,14 +99,7 @@ def returned(charge: dict[str, Any], refund: dict[str, Any]) -> Order:
         ),
     ],
 )
-def test_undone_order_says_what_became_of_the_money(
-    client: Client,
-    state: str,
-    charge: dict[str, Any],
-    refund: dict[str, Any] | None,
-    words: str,
-    owed: str,
-) -> None:
+def test_undone_order_says_what_became_of_the_money(client, state, charge, refund, words, owed):
     order = undone(state, charge, refund)
 
     text = page_of(client, order)
@@ -117,7 +110,7 @@ def test_undone_order_says_what_became_of_the_money(
     assert ("Everything was undone" not in text) == is_open
 
 
-def test_undo_that_found_nothing_is_no_refund_among_the_steps(client: Client) -> None:
+def test_undo_that_found_nothing_is_no_refund_among_the_steps(client):
     order = undone("cancelled", {"attempt": 3}, {"processed": True, "result": {"refund": None}})
 
     text = page_of(client, order)
@@ -136,9 +129,7 @@ def test_undo_that_found_nothing_is_no_refund_among_the_steps(client: Client) ->
         ({"skipped": True}, {"state": "skipped"}, "You were not charged."),
     ],
 )
-def test_complete_return_says_refunded_only_after_a_refund(
-    client: Client, charge: dict[str, Any], refund: dict[str, Any], words: str
-) -> None:
+def test_complete_return_says_refunded_only_after_a_refund(client, charge, refund, words):
     order = returned(charge, refund)
 
     text = page_of(client, order)
@@ -147,7 +138,7 @@ def test_complete_return_says_refunded_only_after_a_refund(
     assert "money was refunded" not in text
 
 
-def test_refund_under_an_earlier_key_is_not_the_refund_of_a_charge_begun_again() -> None:
+def test_refund_under_an_earlier_key_is_not_the_refund_of_a_charge_begun_again():
     order = undone("processed", CHARGED, {"processed": True, "result": {"refund": "re_1"}})
     Step.objects.filter(name="charge_payment").update(state="processed", idempotency_key="another")
 
@@ -164,8 +155,8 @@ def test_refund_under_an_earlier_key_is_not_the_refund_of_a_charge_begun_again()
     [(False, "You were not charged."), (True, "It is not known yet whether your payment was")],
 )
 def test_order_whose_charge_was_skipped_says_what_is_known_of_the_payment(
-    client: Client, may_have_effect: bool, words: str
-) -> None:
+    client, may_have_effect, words
+):
     charge = {"skipped": True, "may_have_effect": may_have_effect}
 
     assert words in page_of(client, order_with("processed", charge_payment=charge))
@@ -196,12 +187,7 @@ def rows_of_file(client: Client) -> list[dict[str, str]]:
         ),
     ],
 )
-def test_api_file_and_operators_page_say_the_same_of_the_money(
-    charge: dict[str, Any],
-    refund: dict[str, Any] | None,
-    facts: tuple[str, str, str, bool],
-    words: str,
-) -> None:
+def test_api_file_and_operators_page_say_the_same_of_the_money(charge, refund, facts, words):
     order = undone("cancelled", charge, refund)
     Order.objects.filter(pk=order.pk).update(submitter="client:acme")
     expected = dict(zip(("paid", "refunded", "owed", "in_doubt"), facts, strict=True))
@@ -217,7 +203,7 @@ def test_api_file_and_operators_page_say_the_same_of_the_money(
     assert words in " ".join(re.sub(r"<[^>]*>", " ", page).split())
 
 
-def test_money_of_many_orders_takes_one_query() -> None:
+def test_money_of_many_orders_takes_one_query():
     orders = [undone("cancelled", CHARGED, None) for _ in range(3)]
     orders.append(returned(CHARGED, {"result": {"refund": "re_1"}}))
 

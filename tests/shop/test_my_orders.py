@@ -4,7 +4,6 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.conf import LazySettings
 from django.core import mail
 from django.db import connection
 from django.test import Client
@@ -27,7 +26,7 @@ def without_tokens(html: str) -> str:
     return re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", html)
 
 
-def test_orders_of_this_session_are_listed_and_no_others(buyer: Client) -> None:
+def test_orders_of_this_session_are_listed_and_no_others(buyer):
     OrderFactory()
     placed = buyer.post("/checkout/", address()).headers["Location"]
 
@@ -37,7 +36,7 @@ def test_orders_of_this_session_are_listed_and_no_others(buyer: Client) -> None:
     assert "Received" in text
 
 
-def test_the_mail_has_the_links_of_all_orders_of_the_address(client: Client) -> None:
+def test_the_mail_has_the_links_of_all_orders_of_the_address(client):
     mine = OrderFactory.create_batch(2, customer_email="Ada@example.org")
     other = OrderFactory(customer_email="bob@example.org")
 
@@ -56,9 +55,7 @@ def test_the_mail_has_the_links_of_all_orders_of_the_address(client: Client) -> 
 @pytest.mark.parametrize(
     "asked_at", [{"HTTP_HOST": "testserver:9999"}, {"HTTP_X_FORWARDED_HOST": "evil.example"}]
 )
-def test_links_in_mails_lead_to_the_shop_wherever_it_was_asked(
-    client: Client, settings: LazySettings, asked_at: dict[str, str]
-) -> None:
+def test_links_in_mails_lead_to_the_shop_wherever_it_was_asked(client, settings, asked_at):
     settings.SHOP_URL = "https://shop.example.org/"
     order = OrderFactory(customer_email="ada@example.org")
 
@@ -70,7 +67,7 @@ def test_links_in_mails_lead_to_the_shop_wherever_it_was_asked(
     assert "evil" not in sent.body
 
 
-def test_the_mail_has_at_most_the_last_twenty_orders(client: Client) -> None:
+def test_the_mail_has_at_most_the_last_twenty_orders(client):
     orders = OrderFactory.create_batch(21)
 
     ask(client, "ada@example.org")
@@ -80,7 +77,7 @@ def test_the_mail_has_at_most_the_last_twenty_orders(client: Client) -> None:
     assert orders[20].secret in mail.outbox[0].body
 
 
-def test_the_answer_is_the_same_whether_the_address_is_known_or_not(client: Client) -> None:
+def test_the_answer_is_the_same_whether_the_address_is_known_or_not(client):
     OrderFactory(customer_email="ada@example.org")
 
     known = ask(client, "ada@example.org")
@@ -91,7 +88,7 @@ def test_the_answer_is_the_same_whether_the_address_is_known_or_not(client: Clie
     assert len(mail.outbox) == 1
 
 
-def test_a_look_alike_address_gets_no_links(client: Client) -> None:
+def test_a_look_alike_address_gets_no_links(client):
     OrderFactory(customer_email="mike@example.org")
 
     ask(client, "mi\u212ae@example.org")
@@ -108,7 +105,7 @@ def asked_from(network: str, email: str) -> int:
     return Client().post("/my-orders/", {"email": email}, REMOTE_ADDR=network).status_code
 
 
-def test_a_network_address_may_ask_five_times_whatever_its_cookies() -> None:
+def test_a_network_address_may_ask_five_times_whatever_its_cookies():
     for number in range(6):
         OrderFactory(customer_email=f"ada{number}@example.org")
 
@@ -120,9 +117,7 @@ def test_a_network_address_may_ask_five_times_whatever_its_cookies() -> None:
     assert len(mail.outbox) == 6
 
 
-def test_all_together_may_ask_so_often_and_then_make_no_more_rows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_all_together_may_ask_so_often_and_then_make_no_more_rows(monkeypatch):
     monkeypatch.setattr(my_orders, "IN_ALL", Limit("my_orders.all", 4, 600))
     OrderFactory(customer_email="last@example.org")
     answers = [asked_from(f"192.0.2.{n}", f"ada{n}@example.org") for n in range(4)]
@@ -137,7 +132,7 @@ def test_all_together_may_ask_so_often_and_then_make_no_more_rows(
     assert mail.outbox == []
 
 
-def test_repeated_requests_send_mailbox_one_mail_and_are_answered_alike() -> None:
+def test_repeated_requests_send_mailbox_one_mail_and_are_answered_alike():
     OrderFactory()
 
     answers = [asked_from(f"192.0.2.{n}", email) for n, email in enumerate(["ada@example.org"] * 7)]
@@ -147,7 +142,7 @@ def test_repeated_requests_send_mailbox_one_mail_and_are_answered_alike() -> Non
     assert len(mail.outbox) == 1
 
 
-def test_counts_are_of_one_period_and_are_pruned_after_it() -> None:
+def test_counts_are_of_one_period_and_are_pruned_after_it():
     limit, at = Limit("test", 2, 60), datetime(2026, 1, 1, 12, 0, 30, tzinfo=UTC)
     counted = [(limit, "somebody")]
 
@@ -160,7 +155,7 @@ def test_counts_are_of_one_period_and_are_pruned_after_it() -> None:
     assert rows() == 0
 
 
-def test_rate_counts_store_no_email_or_ip_address() -> None:
+def test_rate_counts_store_no_email_or_ip_address():
     asked_from("192.0.2.1", "lovelace@example.org")
 
     # No name of hexadecimal digits: a digest may have those in it.
@@ -169,9 +164,7 @@ def test_rate_counts_store_no_email_or_ip_address() -> None:
     assert "192.0.2.1" not in text
 
 
-def test_a_question_does_the_same_whether_the_address_is_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_question_does_the_same_whether_the_address_is_known(monkeypatch):
     OrderFactory()
     left = []
     monkeypatch.setattr(later, "put", lambda name, do: left.append(do))
@@ -189,9 +182,7 @@ def test_a_question_does_the_same_whether_the_address_is_known(
     assert [one.to for one in mail.outbox] == [["ada@example.org"]]
 
 
-def test_full_queue_gives_known_and_unknown_address_the_same_503(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_full_queue_gives_known_and_unknown_address_the_same_503(monkeypatch):
     OrderFactory()
 
     def full(name: str, do: object) -> None:
@@ -206,7 +197,7 @@ def test_full_queue_gives_known_and_unknown_address_the_same_503(
 
 
 @pytest.mark.parametrize("email", ["", "nonsense", "a\0@example.org", "a@b.c\nBcc: x@y.z", "<b>"])
-def test_what_is_no_address_is_refused(client: Client, email: str) -> None:
+def test_what_is_no_address_is_refused(client, email):
     answer = client.post("/my-orders/", {"email": email})
 
     assert answer.status_code == 422

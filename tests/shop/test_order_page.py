@@ -35,7 +35,7 @@ def seen_in(html: str) -> dict[str, str]:
     return dict(re.findall(r'name="(seen|said)" value="(\w+)"', html))
 
 
-def test_a_new_order_says_that_it_was_received(client: Client) -> None:
+def test_a_new_order_says_that_it_was_received(client):
     order = order_with("pending", reserve_stock={"pending": True})
 
     text = page_of(client, order)
@@ -48,10 +48,9 @@ def test_a_new_order_says_that_it_was_received(client: Client) -> None:
     assert "Total €37.00" in text
 
 
-def test_a_started_step_shows_the_time_left(client: Client) -> None:
+def test_a_started_step_shows_the_time_left(client):
     order = order_with(
-        reserve_stock={"processed": True},
-        charge_payment={"started": True, "timeout_seconds": 90},
+        reserve_stock={"processed": True}, charge_payment={"started": True, "timeout_seconds": 90}
     )
 
     html = client.get(order.get_absolute_url()).content.decode()
@@ -61,9 +60,7 @@ def test_a_started_step_shows_the_time_left(client: Client) -> None:
     assert re.search(r'<progress class="left" max="90" value="(90|8\d)\.\d"', html)
 
 
-def test_a_service_that_is_away_is_named_with_the_time_of_the_next_attempt(
-    client: Client,
-) -> None:
+def test_a_service_that_is_away_is_named_with_the_time_of_the_next_attempt(client):
     order = order_with(
         reserve_stock={"processed": True},
         charge_payment={
@@ -86,7 +83,7 @@ def test_a_service_that_is_away_is_named_with_the_time_of_the_next_attempt(
     )
 
 
-def test_nothing_technical_reaches_the_buyer(client: Client) -> None:
+def test_nothing_technical_reaches_the_buyer(client):
     order = order_with(
         charge_payment={"started": True, "fault": UNAVAILABLE, "locked_by": "agent@host-7"}
     )
@@ -112,20 +109,14 @@ def test_nothing_technical_reaches_the_buyer(client: Client) -> None:
         ({"started": True, "failure_count": 0}, "Booking the delivery In progress Waiting"),
     ],
 )
-def test_attempts_are_numbered_once_one_has_failed(
-    client: Client, step: dict[str, object], words: str
-) -> None:
+def test_attempts_are_numbered_once_one_has_failed(client, step, words):
     order = order_with(book_shipment=step)
 
     assert words in page_of(client, order)
 
 
-def test_an_order_in_error_says_what_it_waits_for(client: Client) -> None:
-    order = order_with(
-        "error",
-        charge_payment={"error": True},
-        issue_invoice={"pending": True},
-    )
+def test_an_order_in_error_says_what_it_waits_for(client):
+    order = order_with("error", charge_payment={"error": True}, issue_invoice={"pending": True})
 
     text = page_of(client, order)
 
@@ -145,9 +136,7 @@ def test_an_order_in_error_says_what_it_waits_for(client: Client) -> None:
         ("issue_invoice", "http_418", "The invoice service could not accept this order."),
     ],
 )
-def test_a_refusal_is_told_in_friendly_words(
-    client: Client, name: str, code: str, words: str
-) -> None:
+def test_a_refusal_is_told_in_friendly_words(client, name, code, words):
     fault = {"kind": "permanent", "code": code, "message": "POST /x: answered 4xx"}
     order = order_with("error", **{name: {"error": True, "fault": fault, "failure_count": 0}})
 
@@ -157,7 +146,7 @@ def test_a_refusal_is_told_in_friendly_words(
     assert "charged twice" not in text
 
 
-def test_skipped_steps_say_whether_they_were_needed(client: Client) -> None:
+def test_skipped_steps_say_whether_they_were_needed(client):
     order = order_with(
         "processed",
         book_shipment={"skipped": True},
@@ -170,7 +159,7 @@ def test_skipped_steps_say_whether_they_were_needed(client: Client) -> None:
     assert "Sending your confirmation Skipped This did not work." in text
 
 
-def test_a_step_this_shop_has_no_words_for_is_shown_by_its_name(client: Client) -> None:
+def test_a_step_this_shop_has_no_words_for_is_shown_by_its_name(client):
     order = order_with()
     Step.objects.filter(name="issue_invoice").update(
         name="wrap_gift", state="pending", not_before=timezone.now(), fault=TRANSIENT
@@ -179,7 +168,7 @@ def test_a_step_this_shop_has_no_words_for_is_shown_by_its_name(client: Client) 
     assert "Wrap gift Trying again A service had a problem." in page_of(client, order)
 
 
-def test_state_is_told_by_word_and_icon_not_by_colour_alone(client: Client) -> None:
+def test_state_is_told_by_word_and_icon_not_by_colour_alone(client):
     order = order_with(reserve_stock={"processed": True}, charge_payment={"started": True})
 
     html = client.get(order.get_absolute_url()).content.decode()
@@ -189,7 +178,7 @@ def test_state_is_told_by_word_and_icon_not_by_colour_alone(client: Client) -> N
     assert len({shape for _, shape in shapes}) == 3
 
 
-def test_an_open_order_is_polled_and_works_without_javascript(client: Client) -> None:
+def test_an_open_order_is_polled_and_works_without_javascript(client):
     order = order_with()
 
     html = client.get(order.get_absolute_url()).content.decode()
@@ -199,7 +188,7 @@ def test_an_open_order_is_polled_and_works_without_javascript(client: Client) ->
     assert '<div id="state" role="status">' in html
 
 
-def test_a_final_order_is_not_polled(client: Client) -> None:
+def test_a_final_order_is_not_polled(client):
     order = order_with("processed")
 
     html = client.get(order.get_absolute_url()).content.decode()
@@ -209,14 +198,14 @@ def test_a_final_order_is_not_polled(client: Client) -> None:
     assert "http-equiv" not in html
 
 
-def test_a_poll_answers_nothing_while_nothing_changed(client: Client) -> None:
+def test_a_poll_answers_nothing_while_nothing_changed(client):
     order = order_with(charge_payment={"started": True})
     page = client.get(order.get_absolute_url()).content.decode()
 
     assert poll(client, order, **seen_in(page)) == (204, "")
 
 
-def test_a_poll_answers_a_change_and_announces_it_once(client: Client) -> None:
+def test_a_poll_answers_a_change_and_announces_it_once(client):
     order = order_with(charge_payment={"started": True})
     page = client.get(order.get_absolute_url()).content.decode()
     Step.objects.filter(name="reserve_stock").update(state="processed", result={})
@@ -233,7 +222,7 @@ def test_a_poll_answers_a_change_and_announces_it_once(client: Client) -> None:
     assert "Held up" in loud
 
 
-def test_polling_is_told_to_stop_when_the_order_is_final(client: Client) -> None:
+def test_polling_is_told_to_stop_when_the_order_is_final(client):
     order = order_with(charge_payment={"started": True})
     page = client.get(order.get_absolute_url()).content.decode()
     Process.objects.update(state="processed", finished_at=timezone.now())
@@ -246,21 +235,21 @@ def test_polling_is_told_to_stop_when_the_order_is_final(client: Client) -> None
 
 
 @pytest.mark.parametrize("secret", ["unknown", "x" * 22, "%00", "a.b", "' OR 1=1"])
-def test_an_unknown_secret_is_not_found(client: Client, secret: str) -> None:
+def test_an_unknown_secret_is_not_found(client, secret):
     order_with()
 
     assert client.get(f"/orders/{secret}/").status_code == 404
     assert client.get(f"/orders/{secret}/progress/").status_code == 404
 
 
-def test_an_order_cannot_be_found_by_its_number_or_public_id(client: Client) -> None:
+def test_an_order_cannot_be_found_by_its_number_or_public_id(client):
     order = order_with()
 
     assert client.get(f"/orders/{order.number}/").status_code == 404
     assert client.get(f"/orders/{order.public_id}/").status_code == 404
 
 
-def test_the_page_is_kept_out_of_caches_and_search_engines(client: Client) -> None:
+def test_the_page_is_kept_out_of_caches_and_search_engines(client):
     order = order_with()
 
     answer = client.get(order.get_absolute_url())
@@ -270,7 +259,7 @@ def test_the_page_is_kept_out_of_caches_and_search_engines(client: Client) -> No
     assert '<meta name="robots" content="noindex">' in answer.content.decode()
 
 
-def test_page_hides_skipped_review_and_explains_started_review(client: Client) -> None:
+def test_page_hides_skipped_review_and_explains_started_review(client):
     order = order_with(reserve_stock={"processed": True})
     review = StepFactory(process=order.process, name="review", position=9, skipped=True)
     looks = "One of our people looks at large orders. Nothing has been charged yet."
@@ -284,14 +273,14 @@ def test_page_hides_skipped_review_and_explains_started_review(client: Client) -
     assert looks in text
 
 
-def test_a_poll_takes_five_queries(client: Client, django_assert_num_queries) -> None:
+def test_a_poll_takes_five_queries(client, django_assert_num_queries):
     order = order_with(charge_payment={"started": True})
 
     with django_assert_num_queries(5):
         client.get(f"{order.get_absolute_url()}progress/")
 
 
-def test_page_reports_declined_card_and_mentions_no_staff(client: Client) -> None:
+def test_page_reports_declined_card_and_mentions_no_staff(client):
     refused = {"kind": "refused", "code": "do_not_honour", "message": "answered 402"}
     order = order_with(reserve_stock={"processed": True}, charge_payment={"error": True})
     Step.objects.filter(process=order.process, name="charge_payment").update(

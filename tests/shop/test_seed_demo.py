@@ -10,7 +10,7 @@ from django_celery_beat.models import PeriodicTask
 from orders.models import Product
 
 
-def test_seeding_makes_products_users_and_periodic_tasks(settings) -> None:
+def test_seeding_makes_products_users_and_periodic_tasks(settings):
     settings.DEMO_LOGINS = True
     PeriodicTask.objects.all().delete()
 
@@ -29,7 +29,7 @@ def test_seeding_makes_products_users_and_periodic_tasks(settings) -> None:
     assert PeriodicTask.objects.filter(enabled=True, task__startswith="workers").count() == 3
 
 
-def test_seeding_again_adds_nothing_and_keeps_what_was_changed(settings, capsys) -> None:
+def test_seeding_again_adds_nothing_and_keeps_what_was_changed(settings, capsys):
     settings.DEMO_LOGINS = True
     call_command("seed_demo")
     Product.objects.filter(sku="SKU-001").update(stock=7, price="1.00")
@@ -47,7 +47,7 @@ def test_seeding_again_adds_nothing_and_keeps_what_was_changed(settings, capsys)
     assert (Product.objects.count(), User.objects.count(), Group.objects.count()) == (12, 2, 2)
 
 
-def test_an_operator_may_act_and_a_viewer_may_only_look(settings) -> None:
+def test_an_operator_may_act_and_a_viewer_may_only_look(settings):
     settings.DEMO_LOGINS = True
 
     call_command("seed_demo", verbosity=0)
@@ -61,7 +61,7 @@ def test_an_operator_may_act_and_a_viewer_may_only_look(settings) -> None:
     assert not {"workers.change_journal", "workers.delete_process", "orders.add_order"} & operator
 
 
-def test_outside_debug_seeding_is_refused_with_the_reason_and_adds_nothing(settings) -> None:
+def test_outside_debug_seeding_is_refused_with_the_reason_and_adds_nothing(settings):
     settings.DEMO_LOGINS = False
 
     with pytest.raises(CommandError, match=r"passwords that everybody knows\. Nothing was added"):
@@ -70,7 +70,7 @@ def test_outside_debug_seeding_is_refused_with_the_reason_and_adds_nothing(setti
     assert (Product.objects.count(), User.objects.count(), Group.objects.count()) == (0, 0, 0)
 
 
-def test_outside_debug_products_alone_may_be_seeded(settings) -> None:
+def test_outside_debug_products_alone_may_be_seeded(settings):
     settings.DEMO_LOGINS = False
 
     call_command("seed_demo", "--no-users", verbosity=0)

@@ -45,13 +45,13 @@ def is_said_to_be_told(client: Client, order: Order) -> bool:
     return TOLD in text
 
 
-def test_page_does_not_say_staff_were_told_without_a_route(client: Client, order: Order) -> None:
+def test_page_does_not_say_staff_were_told_without_a_route(client, order):
     alert_of(order)
 
     assert not is_said_to_be_told(client, order)
 
 
-def test_page_says_staff_were_told_once_delivery_arrived(client: Client, order: Order) -> None:
+def test_page_says_staff_were_told_once_delivery_arrived(client, order):
     tell(alert_of(order))
 
     assert is_said_to_be_told(client, order)
@@ -68,15 +68,13 @@ def test_page_says_staff_were_told_once_delivery_arrived(client: Client, order: 
         {"reopened": 1},
     ],
 )
-def test_page_ignores_delivery_that_did_not_announce_the_open_incident(
-    client: Client, order: Order, columns: dict[str, Any]
-) -> None:
+def test_page_ignores_delivery_that_did_not_announce_the_open_incident(client, order, columns):
     tell(alert_of(order), **columns)
 
     assert not is_said_to_be_told(client, order)
 
 
-def test_page_says_staff_were_told_once_digest_arrived(client: Client, order: Order) -> None:
+def test_page_says_staff_were_told_once_digest_arrived(client, order):
     row = tell(alert_of(order), state=DeliveryState.GATHERED)
     row.digest = Delivery.objects.create(
         route=row.route,
@@ -90,26 +88,26 @@ def test_page_says_staff_were_told_once_digest_arrived(client: Client, order: Or
     assert is_said_to_be_told(client, order)
 
 
-def test_page_says_staff_were_told_once_incident_is_assigned(client: Client, order: Order) -> None:
+def test_page_says_staff_were_told_once_incident_is_assigned(client, order):
     row = alert_of(order)
     Incident.objects.filter(pk=row.pk).update(assignee=User.objects.create_user("ann"))
 
     assert is_said_to_be_told(client, order)
 
 
-def test_page_says_staff_were_told_once_alert_is_acknowledged(client: Client, order: Order) -> None:
+def test_page_says_staff_were_told_once_alert_is_acknowledged(client, order):
     alert_of(order, acknowledged_by=User.objects.create_user("ann"), acknowledged_at=NOW)
 
     assert is_said_to_be_told(client, order)
 
 
-def test_page_does_not_say_staff_were_told_by_resolved_alert(client: Client, order: Order) -> None:
+def test_page_does_not_say_staff_were_told_by_resolved_alert(client, order):
     tell(alert_of(order, resolved_at=NOW))
 
     assert not is_said_to_be_told(client, order)
 
 
-def test_open_page_learns_by_polling_that_staff_were_told(client: Client, order: Order) -> None:
+def test_open_page_learns_by_polling_that_staff_were_told(client, order):
     row = alert_of(order)
     html = client.get(order.get_absolute_url()).content.decode()
     assert poll(client, order, **seen_in(html))[0] == 204
@@ -119,7 +117,7 @@ def test_open_page_learns_by_polling_that_staff_were_told(client: Client, order:
     assert TOLD in poll(client, order, **seen_in(html))[1]
 
 
-def test_page_of_ended_order_mentions_no_staff(client: Client, order: Order) -> None:
+def test_page_of_ended_order_mentions_no_staff(client, order):
     tell(alert_of(order))
     process = order.process
     type(process).objects.update(

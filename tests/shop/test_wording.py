@@ -27,18 +27,12 @@ def tracked(order: Order, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> tr
             "Being undone",
             "We could not complete your order and are undoing what was done.",
         ),
-        (
-            "compensated",
-            "Undone",
-            "We could not complete your order. Everything was undone.",
-        ),
+        ("compensated", "Undone", "We could not complete your order. Everything was undone."),
         ("cancelled", "Cancelled", "Your order was cancelled. Everything was undone."),
         ("processing", "In progress", "We are working on your order."),
     ],
 )
-def test_every_state_has_a_word_and_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, state: str, words: str, headline: str
-) -> None:
+def test_every_state_has_a_word_and_a_sentence(monkeypatch, state, words, headline):
     order = order_with(reserve_stock={"processed": True})
 
     result = tracked(order, monkeypatch, state=state)
@@ -46,13 +40,11 @@ def test_every_state_has_a_word_and_a_sentence(
     assert (result.state, result.headline) == (words, headline)
 
 
-def test_a_state_without_words_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_without_words_is_shown_as_it_is(monkeypatch):
     assert tracked(order_with(), monkeypatch, state="frozen").state == "frozen"
 
 
-def test_the_version_changes_with_what_is_shown_and_not_with_the_clock(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_version_changes_with_what_is_shown_and_not_with_the_clock(monkeypatch):
     order = order_with(charge_payment={"started": True})
     before = progress.snapshot(order.process_id)
     later = tuple(

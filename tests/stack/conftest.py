@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ MakeRunner = Callable[..., Runner]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[RunFolder]:
+def folder(tmp_path) -> Iterator[RunFolder]:
     folder = RunFolder(tmp_path)
     folder.claim()
     yield folder
@@ -25,7 +24,7 @@ def folder(tmp_path: Path) -> Iterator[RunFolder]:
 
 
 @pytest.fixture
-def make_runner(folder: RunFolder) -> Iterator[MakeRunner]:
+def make_runner(folder) -> Iterator[MakeRunner]:
     runners: list[Runner] = []
 
     def make(*roles: Role, console: Console | None = None, **options: Any) -> Runner:

@@ -25,13 +25,13 @@ COMMANDS = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("alive")
     assert python(path, "manage.py", "migrate", "-v", "0").returncode == 0
     return path
 
 
-def test_each_role_is_alive_until_it_freezes(folder: Path) -> None:
+def test_each_role_is_alive_until_it_freezes(folder):
     marks = {role: folder / f"{role}.alive" for role in alive.ROLES}
     with ExitStack() as running:
         processes = [running.enter_context(_running(folder, role, marks[role])) for role in marks]
@@ -74,7 +74,7 @@ def _wait(folder: Path, is_so: Callable[[], bool]) -> None:
         time.sleep(0.2)
 
 
-def test_the_command_says_it_too(folder: Path) -> None:
+def test_the_command_says_it_too(folder):
     path = folder / "told"
     path.write_text("watch 17\n")
     said = python(folder, "manage.py", "sas", "alive", "watch", SAS_ALIVE_FILE=str(path))
@@ -84,7 +84,7 @@ def test_the_command_says_it_too(folder: Path) -> None:
     assert "got one of a 'watch'" in said.stderr
 
 
-def test_a_file_that_cannot_be_written_ends_a_worker_with_the_reason(folder: Path) -> None:
+def test_a_file_that_cannot_be_written_ends_a_worker_with_the_reason(folder):
     words = ("-m", "celery", "-A", "sasproject", "worker", "-Q", "sas.scheduler", "-c", "1")
     said = python(folder, *words, SAS_ALIVE_FILE="/nowhere/at/all")
     assert said.returncode == 1

@@ -15,8 +15,6 @@ from sasproject.stack.roles import Roles
 from tests.programs import until
 from workers.celery.conf import VISIBILITY_SECONDS
 
-from .conftest import MakeRunner
-
 SERVER = find_server()
 needs_server = pytest.mark.skipif(SERVER is None, reason="no Valkey or Redis server here")
 
@@ -27,7 +25,7 @@ def connect(url: str, run_dir: Path) -> Connection:
 
 
 @needs_server
-def test_messages_survive_kill_9_of_the_server(make_runner: MakeRunner, tmp_path: Path) -> None:
+def test_messages_survive_kill_9_of_the_server(make_runner, tmp_path):
     run_dir = tmp_path / "run folder, 100%"
     run_dir.mkdir()
     broker = PrivateBroker.in_folder(SERVER or "", run_dir)
@@ -51,13 +49,13 @@ def test_messages_survive_kill_9_of_the_server(make_runner: MakeRunner, tmp_path
         message.ack()
 
 
-def test_the_transport_options_are_those_for_redis(tmp_path: Path) -> None:
+def test_the_transport_options_are_those_for_redis(tmp_path):
     url, options = brokers.configure(PrivateBroker.in_folder("", tmp_path).url, tmp_path)
     assert url.startswith("redis+socket:///")
     assert options["visibility_timeout"] == VISIBILITY_SECONDS
 
 
-def test_a_long_folder_gets_a_short_private_socket(tmp_path: Path) -> None:
+def test_a_long_folder_gets_a_short_private_socket(tmp_path):
     run_dir = tmp_path / ("deep" * 25)
     run_dir.mkdir()
     broker = PrivateBroker.in_folder("", run_dir)
@@ -73,7 +71,7 @@ def test_a_long_folder_gets_a_short_private_socket(tmp_path: Path) -> None:
     assert not broker.socket.parent.exists()
 
 
-def test_without_the_wheel_the_path_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_wheel_the_path_is_searched(monkeypatch):
     monkeypatch.setattr(module, "_in_wheel", lambda: None)
     monkeypatch.setattr(module.shutil, "which", lambda name: f"/bin/{name}")
     assert find_server() == "/bin/valkey-server"

@@ -29,13 +29,13 @@ SETTINGS = (
 )
 
 
-def test_with_servers_for_everything_no_run_folder_is_needed() -> None:
+def test_with_servers_for_everything_no_run_folder_is_needed():
     done = python(Path("/proc/none"), "-c", SETTINGS, **SERVERS)
     assert (done.returncode, done.stdout.strip()) == (0, "/proc/none"), done.stderr
 
 
 @pytest.mark.parametrize("missing", ["DATABASE_URL", "BROKER_URL", "EMAIL_URL"])
-def test_whatever_is_kept_in_files_needs_one(missing: str) -> None:
+def test_whatever_is_kept_in_files_needs_one(missing):
     given = {name: value for name, value in SERVERS.items() if name != missing}
     done = python(Path("/proc/none"), "-c", SETTINGS, **given)
     assert done.returncode != 0
@@ -43,20 +43,18 @@ def test_whatever_is_kept_in_files_needs_one(missing: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["", "sqlite:///x", "filesystem://", "filemail:///x"])
-def test_files_are_known_by_their_schemes(url: str) -> None:
+def test_files_are_known_by_their_schemes(url):
     assert run_folder.is_needed("postgres://h/d", url)
 
 
-def test_existing_run_folder_that_cannot_be_written_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_existing_run_folder_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
     run_folder.make(tmp_path)
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(PermissionError, match="cannot be written"):
         run_folder.make(tmp_path)
 
 
-def test_below_a_prefix_styles_and_scripts_lead_there(tmp_path: Path) -> None:
+def test_below_a_prefix_styles_and_scripts_lead_there(tmp_path):
     code = (
         "import django; django.setup()\n"
         "from django.templatetags.static import static\n"
@@ -72,7 +70,7 @@ def test_below_a_prefix_styles_and_scripts_lead_there(tmp_path: Path) -> None:
     assert (styles, status) == ("/shop/static/orders/lantern.svg", "200")
 
 
-def test_below_a_prefix_probes_are_answered_by_address_and_plain_http() -> None:
+def test_below_a_prefix_probes_are_answered_by_address_and_plain_http():
     code = (
         "import django; django.setup()\n"
         "from django.test import Client\n"
@@ -87,7 +85,7 @@ def test_below_a_prefix_probes_are_answered_by_address_and_plain_http() -> None:
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="no unshare on this machine")
 @pytest.mark.parametrize("start", ["import manage; manage.main()", "import sasproject"])
-def test_process_1_ends_while_it_imports(start: str) -> None:
+def test_process_1_ends_while_it_imports(start):
     """A command, and what ``celery -A sasproject`` and gunicorn import first."""
     slow = (
         "import sys, time\n"

@@ -1,7 +1,6 @@
 """An empty variable counts as not set, whichever it is: `NAME=` in a file of Docker or systemd."""
 
 import re
-from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -29,7 +28,7 @@ print({one.name: getattr(sas, one.name.removeprefix("SAS_").lower()) for one in 
 
 
 @pytest.mark.volume
-def test_a_process_whose_variables_are_all_empty_has_the_defaults(tmp_path: Path) -> None:
+def test_a_process_whose_variables_are_all_empty_has_the_defaults(tmp_path):
     module = {"DJANGO_SETTINGS_MODULE": "sasproject.settings"}
     empty = dict.fromkeys(EVERY, "")
     done, expected = (
@@ -41,21 +40,19 @@ def test_a_process_whose_variables_are_all_empty_has_the_defaults(tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["SAS_WINDOW", "SAS_WEBHOOK_PRIVATE_ADDRESSES", "SAS_NONSENSE"])
-def test_an_empty_variable_of_the_engine_is_not_given(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_an_empty_variable_of_the_engine_is_not_given(monkeypatch, name):
     monkeypatch.setenv(name, "")
     assert check_settings(None) == []
     assert sas.window == 400
 
 
-def test_an_empty_variable_of_the_project_has_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_variable_of_the_project_has_its_default(monkeypatch):
     monkeypatch.setenv("X_EMPTY", "")
     assert Variables().bool("X_EMPTY", default=True) is True
     assert Variables().str("X_EMPTY", default="usual") == "usual"
 
 
-def test_a_text_that_begins_with_a_dollar_is_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_begins_with_a_dollar_is_itself(monkeypatch):
     monkeypatch.setenv("X_SECRET", "$X_OTHER")
     monkeypatch.setenv("X_OTHER", "another variable")
     assert Variables().str("X_SECRET", default="") == "$X_OTHER"
@@ -63,14 +60,14 @@ def test_a_text_that_begins_with_a_dollar_is_itself(monkeypatch: pytest.MonkeyPa
     assert Variables().str("X_SECRET") == "$X_OTHER"
 
 
-def test_old_secret_keys_are_read_and_the_well_known_one_is_refused() -> None:
+def test_old_secret_keys_are_read_and_the_well_known_one_is_refused():
     assert loopback.check_old_keys("") == []
     assert loopback.check_old_keys("one, $two ,") == ["one", "$two"]
     with pytest.raises(ImproperlyConfigured, match="DJANGO_SECRET_KEY_FALLBACKS"):
         loopback.check_old_keys(f"one,{loopback.WELL_KNOWN_KEY}")
 
 
-def test_an_empty_variable_leaves_the_demo_s_own_value(tmp_path: Path) -> None:
+def test_an_empty_variable_leaves_the_demo_s_own_value(tmp_path):
     prepared = environment.prepare({"SAS_WINDOW": "", "SAS_POLL_SECONDS": "7"}, tmp_path)
     assert prepared["SAS_WINDOW"] == environment.SETTINGS["SAS_WINDOW"]
     assert prepared["SAS_POLL_SECONDS"] == "7"

@@ -44,7 +44,7 @@ def test_stack_and_demo_run_so_unless_the_caller_has_chosen(
     assert environ.get("DJANGO_LOOPBACK_ONLY") == chosen
 
 
-def test_other_host_names_are_refused() -> None:
+def test_other_host_names_are_refused():
     assert loopback.hosts([], mode="X") == ["localhost", "127.0.0.1", "[::1]"]
     assert loopback.hosts(["localhost"], mode="X") == ["localhost", "127.0.0.1", "[::1]"]
     for name in ("shop.example.org", "*", "0.0.0.0", ".example.org"):
@@ -52,9 +52,7 @@ def test_other_host_names_are_refused() -> None:
             loopback.hosts(["localhost", name], mode="X")
 
 
-def test_processes_that_start_at_once_have_one_key_which_only_its_owner_reads(
-    tmp_path: Path,
-) -> None:
+def test_processes_that_start_at_once_have_one_key_which_only_its_owner_reads(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         keys = list(pool.map(lambda _: loopback.secret_key(tmp_path), range(8)))
     assert len(set(keys)) == 1
@@ -85,19 +83,19 @@ print(problem_of_url("http://127.0.0.1:9000/told"))
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     (tmp_path / "static").mkdir()
     return tmp_path
 
 
-def test_static_files_that_are_not_collected_are_no_warning_of_a_library(tmp_path: Path) -> None:
+def test_static_files_that_are_not_collected_are_no_warning_of_a_library(tmp_path):
     ask = "import sasproject.wsgi"
     assert python(tmp_path, "manage.py", "migrate", "-v", "0").returncode == 0
     done = python(tmp_path, "-c", ask, DJANGO_LOOPBACK_ONLY="on", SAS_LOG_LEVEL="ERROR")
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_production_for_this_machine_alone(folder: Path) -> None:
+def test_production_for_this_machine_alone(folder):
     changes = {"DJANGO_LOOPBACK_ONLY": "on", "DJANGO_SETTINGS_MODULE": "sasproject.settings"}
     done = python(folder, "-c", ASK, SAS_LOG_LEVEL="CRITICAL", **changes)
     assert done.returncode == 0, done.stderr
@@ -124,9 +122,7 @@ def test_production_for_this_machine_alone(folder: Path) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_would_let_others_in_refuses_to_start(
-    folder: Path, changes: dict[str, str], says: str
-) -> None:
+def test_what_would_let_others_in_refuses_to_start(folder, changes, says):
     done = python(folder, "manage.py", "check", **changes)
     assert done.returncode != 0
     assert says in done.stderr.splitlines()[-1]

@@ -15,9 +15,7 @@ from .test_empty_variables import OF_THE_PROJECT
         ("DJANGO_SETTING_MODULE", "DJANGO_SETTINGS_MODULE"),
     ],
 )
-def test_a_mistyped_variable_is_warned_of(
-    name: str, meant: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistyped_variable_is_warned_of(name, meant, monkeypatch):
     monkeypatch.setenv(name, "on")
 
     (found,) = check_variables(None)
@@ -27,17 +25,12 @@ def test_a_mistyped_variable_is_warned_of(
     assert found.hint == f"Did you mean {meant}?"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [*sorted(DJANGO_NAMES), "DJANGO_VERSION"],
-)
-def test_known_and_foreign_django_variables_are_not_warned_of(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("name", [*sorted(DJANGO_NAMES), "DJANGO_VERSION"])
+def test_known_and_foreign_django_variables_are_not_warned_of(name, monkeypatch):
     monkeypatch.setenv(name, "on")
 
     assert check_variables(None) == []
 
 
-def test_every_variable_of_that_kind_is_known() -> None:
+def test_every_variable_of_that_kind_is_known():
     assert {name for name in OF_THE_PROJECT if name.startswith("DJANGO_")} <= DJANGO_NAMES

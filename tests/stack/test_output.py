@@ -1,7 +1,6 @@
 """What is shown, what is logged, and what must never be."""
 
 import io
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,7 @@ def drain(log: RoleLog, data: bytes, watch: LineWatch | None = None) -> None:
     log.drain(io.BufferedReader(io.BytesIO(data)), watch or LineWatch(""))
 
 
-def test_roles_are_coloured_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_roles_are_coloured_on_a_terminal_only(monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     terminal, file = Terminal(), io.StringIO()
     for stream in (terminal, file):
@@ -33,7 +32,7 @@ def test_roles_are_coloured_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) 
     assert plain.getvalue() == "[web] hello\n"
 
 
-def test_roles_are_quiet_unless_wanted() -> None:
+def test_roles_are_quiet_unless_wanted():
     stream = io.StringIO()
     console = Console(stream)
     console.relay("web", "hello")
@@ -41,14 +40,14 @@ def test_roles_are_quiet_unless_wanted() -> None:
     assert stream.getvalue() == "stack: migrating\n"
 
 
-def test_a_reader_that_has_gone_harms_nothing() -> None:
+def test_a_reader_that_has_gone_harms_nothing():
     stream = io.StringIO()
     console = Console(stream)
     stream.close()
     console.say("migrating")
 
 
-def test_a_log_is_turned_over_when_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_is_turned_over_when_full(tmp_path, monkeypatch):
     monkeypatch.setattr(rolelog, "LOG_BYTES", 1000)
     log = RoleLog("web", tmp_path, Console(None))
     drain(log, b"x" * 99 + b"\n" + (b"y" * 99 + b"\n") * 25)
@@ -57,7 +56,7 @@ def test_a_log_is_turned_over_when_full(tmp_path: Path, monkeypatch: pytest.Monk
     assert all(path.stat().st_size <= 1000 for path in tmp_path.iterdir())
 
 
-def test_any_bytes_can_be_logged(tmp_path: Path) -> None:
+def test_any_bytes_can_be_logged(tmp_path):
     log = RoleLog("web", tmp_path, Console(None))
     watch = LineWatch("ready")
     drain(log, b"100% \xff\n" + b"z" * 200_000 + b"\nnow ready\n", watch)
@@ -77,5 +76,5 @@ def test_any_bytes_can_be_logged(tmp_path: Path) -> None:
         ("amqp://shop:sec[ret@mq//", "amqp"),
     ],
 )
-def test_a_brokers_name_holds_no_credentials(url: str, name: str) -> None:
+def test_a_brokers_name_holds_no_credentials(url, name):
     assert broker_name(url) == name

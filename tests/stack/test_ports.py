@@ -1,8 +1,7 @@
 """Which port is chosen, and what is said when a wanted one is taken."""
 
-import argparse
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from django.core.management.base import CommandParser
@@ -21,18 +20,18 @@ def taken() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-def test_a_wanted_port_that_is_taken_is_refused(taken: int) -> None:
+def test_a_wanted_port_that_is_taken_is_refused(taken):
     with pytest.raises(StackError, match=f"Port {taken} is already in use.*--web-port"):
         ports.choose(taken, preferred=1, option="--web-port")
 
 
-def test_a_preferred_port_that_is_taken_is_replaced(taken: int) -> None:
+def test_a_preferred_port_that_is_taken_is_replaced(taken):
     port = ports.choose(None, preferred=taken, option="--web-port")
     assert port != taken
     assert ports.is_free(port)
 
 
-def test_two_servers_do_not_get_one_port() -> None:
+def test_two_servers_do_not_get_one_port():
     port = ports.choose(0, preferred=1, option="--web-port")
     assert ports.choose(None, preferred=port, option="--sandbox-port", avoid=port) != port
     with pytest.raises(StackError):
@@ -42,9 +41,7 @@ def test_two_servers_do_not_get_one_port() -> None:
 @pytest.mark.parametrize(
     "add_arguments", [options.add_arguments, stack.Command().add_arguments], ids=["demo", "stack"]
 )
-def test_help_says_the_same_of_ports(
-    add_arguments: Callable[[argparse.ArgumentParser], None],
-) -> None:
+def test_help_says_the_same_of_ports(add_arguments):
     parser = CommandParser()
     add_arguments(parser)
     said = " ".join(parser.format_help().split())

@@ -47,15 +47,10 @@ def own_lines(done: subprocess.CompletedProcess[str]) -> list[str]:
 @pytest.mark.parametrize("process", PROCESSES)
 @pytest.mark.parametrize(
     ("changes", "says"),
-    [
-        ({"DJANGO_DEBUG": "maybe"}, "DJANGO_DEBUG must be on or off, got 'maybe'."),
-        ({}, MIGRATE),
-    ],
+    [({"DJANGO_DEBUG": "maybe"}, "DJANGO_DEBUG must be on or off, got 'maybe'."), ({}, MIGRATE)],
     ids=["a wrong value", "no tables"],
 )
-def test_every_process_says_it_in_a_line(
-    tmp_path: Path, process: str, changes: dict[str, str], says: str
-) -> None:
+def test_every_process_says_it_in_a_line(tmp_path, process, changes, says):
     (tmp_path / "static").mkdir()
     done = python(tmp_path, *PROCESSES[process], **changes)
     assert done.returncode not in (0, None)
@@ -64,7 +59,7 @@ def test_every_process_says_it_in_a_line(
     assert "Traceback" not in done.stderr + done.stdout
 
 
-def test_a_command_says_that_the_database_is_away(tmp_path: Path) -> None:
+def test_a_command_says_that_the_database_is_away(tmp_path):
     url = "postgres://nobody:secret@127.0.0.1:1/nothing"
     done = python(tmp_path, *PROCESSES["command"], DATABASE_URL=url)
     assert done.returncode == 1
@@ -87,13 +82,13 @@ def test_a_command_says_that_the_database_is_away(tmp_path: Path) -> None:
         "postgres://u:secret@h/",
     ],
 )
-def test_a_database_s_url_is_refused_without_its_password(url: str) -> None:
+def test_a_database_s_url_is_refused_without_its_password(url):
     with pytest.raises(ImproperlyConfigured, match="Give one such as postgres://") as refusal:
         databases.configure(url)
     assert "secret" not in str(refusal.value)
 
 
-def test_a_database_that_refuses_is_not_said_to_be_silent() -> None:
+def test_a_database_that_refuses_is_not_said_to_be_silent():
     silent = OperationalError("connection failed: Connection refused")
     assert str(refusals.explain(silent)).startswith("The database does not answer: connection")
     refusal = OperationalError("connection failed: FATAL:  the database system is starting up")
@@ -102,7 +97,7 @@ def test_a_database_that_refuses_is_not_said_to_be_silent() -> None:
     assert str(refusals.explain(standby)).startswith("The database is read-only: conn")
 
 
-def test_a_lock_that_is_not_given_is_not_said_to_be_a_database_that_is_away() -> None:
+def test_a_lock_that_is_not_given_is_not_said_to_be_a_database_that_is_away():
     """A migration behind a dump: nothing is wrong with the address."""
     error = OperationalError("canceling statement due to lock timeout")
     error.__cause__ = LockNotAvailable()
@@ -129,9 +124,7 @@ def test_a_lock_that_is_not_given_is_not_said_to_be_a_database_that_is_away() ->
         ("timeout expired", False),
     ],
 )
-def test_a_login_that_is_refused_is_told_from_a_server_that_is_away(
-    said: str, is_refused: bool
-) -> None:
+def test_a_login_that_is_refused_is_told_from_a_server_that_is_away(said, is_refused):
     error = OperationalError(f"connection failed: connection to server failed: {said}")
     assert bool(database_login.refusal(error)) is is_refused
     assert said in str(refusals.explain(error))
@@ -142,20 +135,20 @@ def test_a_login_that_is_refused_is_told_from_a_server_that_is_away(
     "url", ["sqlite:///{folder}/notes.txt", "postgres://u:secret@127.0.0.1:1/n?nonsense=1"]
 )
 @pytest.mark.parametrize("process", ["command", "worker", "web"])
-def test_a_database_that_is_none_is_told_in_a_line(tmp_path: Path, process: str, url: str) -> None:
+def test_a_database_that_is_none_is_told_in_a_line(tmp_path, process, url):
     (tmp_path / "notes.txt").write_text("To be remembered.\n" * 100, encoding="ascii")
     assert "cannot be used: " in told(tmp_path, process, url.format(folder=tmp_path))
 
 
 @pytest.mark.volume
 @pytest.mark.parametrize("process", PROCESSES)
-def test_a_file_that_cannot_be_made_ends_every_process(tmp_path: Path, process: str) -> None:
+def test_a_file_that_cannot_be_made_ends_every_process(tmp_path, process):
     said = told(tmp_path, process, f"sqlite:///{tmp_path}/no-folder/db.sqlite3")
     assert "let this user write to the file and its folder" in said
 
 
 @pytest.mark.volume
-def test_a_file_that_cannot_be_written_ends_a_worker(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_ends_a_worker(tmp_path):
     url = f"sqlite:///{tmp_path}/db.sqlite3"
     assert python(tmp_path, "manage.py", "migrate", "-v", "0", DATABASE_URL=url).returncode == 0
     # Root may write to any file.
@@ -166,7 +159,7 @@ def test_a_file_that_cannot_be_written_ends_a_worker(tmp_path: Path) -> None:
 
 @pytest.mark.volume
 @pytest.mark.parametrize("process", PROCESSES)
-def test_a_database_that_the_server_lacks_ends_every_process(tmp_path: Path, process: str) -> None:
+def test_a_database_that_the_server_lacks_ends_every_process(tmp_path, process):
     if not answers(POSTGRES):
         missing("no PostgreSQL")
     said = told(tmp_path, process, POSTGRES.rpartition("/")[0] + "/of-nobody")
@@ -174,7 +167,7 @@ def test_a_database_that_the_server_lacks_ends_every_process(tmp_path: Path, pro
     assert "does not exist" in said
 
 
-def test_beat_says_in_a_line_that_the_database_is_away(tmp_path: Path) -> None:
+def test_beat_says_in_a_line_that_the_database_is_away(tmp_path):
     said = told(tmp_path, "beat", "postgres://nobody:secret@127.0.0.1:1/nothing")
     assert said.startswith("The database does not answer: ")
 
@@ -192,9 +185,7 @@ def told(folder: Path, process: str, url: str) -> str:
 
 
 @pytest.mark.parametrize("url", ["nonsense", "https://", "ftp://h", "http://u:secret@h:port"])
-def test_an_address_of_services_that_cannot_be_called_is_refused(
-    monkeypatch: pytest.MonkeyPatch, url: str
-) -> None:
+def test_an_address_of_services_that_cannot_be_called_is_refused(monkeypatch, url):
     monkeypatch.setenv("X_URL", url)
     with pytest.raises(
         ImproperlyConfigured, match="X_URL must be a valid URL that begins"
@@ -203,7 +194,7 @@ def test_an_address_of_services_that_cannot_be_called_is_refused(
     assert "secret" not in str(refusal.value)
 
 
-def test_a_terminal_without_the_environment_is_told_how_to_get_it(tmp_path: Path) -> None:
+def test_a_terminal_without_the_environment_is_told_how_to_get_it(tmp_path):
     # -S leaves installed packages out, as another Python does.
     done = python(tmp_path, "-S", "manage.py", "check")
     assert done.returncode == 1
@@ -211,7 +202,7 @@ def test_a_terminal_without_the_environment_is_told_how_to_get_it(tmp_path: Path
     assert "`source .venv/bin/activate`" in done.stderr
 
 
-def test_a_run_folder_whose_key_cannot_be_made_is_told_in_a_line(tmp_path: Path) -> None:
+def test_a_run_folder_whose_key_cannot_be_made_is_told_in_a_line(tmp_path):
     (tmp_path / "secret-key").mkdir()
     done = python(tmp_path, "manage.py", "check")
     assert done.returncode == 1
@@ -220,7 +211,7 @@ def test_a_run_folder_whose_key_cannot_be_made_is_told_in_a_line(tmp_path: Path)
 
 
 @pytest.mark.parametrize("url", ["kafka://u:secret@h", "nonsense", "amqps//h", "sqs://"])
-def test_a_broker_of_a_kind_that_is_not_supported_is_refused(url: str, tmp_path: Path) -> None:
+def test_a_broker_of_a_kind_that_is_not_supported_is_refused(url, tmp_path):
     with pytest.raises(ImproperlyConfigured, match="BROKER_URL must begin with") as refusal:
         brokers.configure(url, tmp_path)
     assert "secret" not in str(refusal.value)
@@ -229,7 +220,7 @@ def test_a_broker_of_a_kind_that_is_not_supported_is_refused(url: str, tmp_path:
 @pytest.mark.parametrize(
     "url", ["amqp://u:secret@h:port/v", "redis://[::1", "amqp://h;amqp://u:secret@h:99999/v"]
 )
-def test_a_broker_s_url_that_cannot_be_read_is_refused(url: str, tmp_path: Path) -> None:
+def test_a_broker_s_url_that_cannot_be_read_is_refused(url, tmp_path):
     with pytest.raises(ImproperlyConfigured, match="Give one such as amqp://") as refusal:
         brokers.configure(url, tmp_path)
     assert "BROKER_URL cannot be used" in str(refusal.value)
@@ -237,7 +228,7 @@ def test_a_broker_s_url_that_cannot_be_read_is_refused(url: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("level", ["LOUD", "info", "7"])
-def test_a_level_that_does_not_exist_is_refused(level: str) -> None:
+def test_a_level_that_does_not_exist_is_refused(level):
     with pytest.raises(ImproperlyConfigured, match="SAS_LOG_LEVEL must be DEBUG, INFO"):
         logs.configure(json=True, level=level)
 
@@ -245,19 +236,19 @@ def test_a_level_that_does_not_exist_is_refused(level: str) -> None:
 @pytest.mark.parametrize(
     ("value", "is_on"), [("on", True), ("TRUE", True), ("1", True), ("off", False), ("no", False)]
 )
-def test_a_switch_is_on_or_off(monkeypatch: pytest.MonkeyPatch, value: str, is_on: bool) -> None:
+def test_a_switch_is_on_or_off(monkeypatch, value, is_on):
     monkeypatch.setenv("X_SWITCH", value)
     assert Variables().bool("X_SWITCH", default=not is_on) is is_on
 
 
 @pytest.mark.parametrize("value", ["maybe", " ", "2", "onn"])
-def test_a_switch_that_is_neither_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_a_switch_that_is_neither_is_refused(monkeypatch, value):
     monkeypatch.setenv("X_SWITCH", value)
     with pytest.raises(ImproperlyConfigured, match="X_SWITCH must be on or off"):
         Variables().bool("X_SWITCH", default=True)
 
 
-def test_what_a_library_says_of_a_variable_gets_its_name_and_a_remedy() -> None:
+def test_what_a_library_says_of_a_variable_gets_its_name_and_a_remedy():
     with pytest.raises(ImproperlyConfigured) as refusal, refused("EMAIL_URL", "Do this."):
         raise KeyError("foo")
     assert str(refusal.value) == "EMAIL_URL cannot be used: 'foo'. Do this."
@@ -280,7 +271,7 @@ def no_table() -> ProgrammingError:
         (KeyError("x"), None),
     ],
 )
-def test_a_fault_of_ours_keeps_its_traceback(error: Exception, says: str | None) -> None:
+def test_a_fault_of_ours_keeps_its_traceback(error, says):
     said = refusals.explain(error)
     assert said is None if says is None else says in str(said)
 
@@ -299,7 +290,7 @@ print(newest)
 
 
 @pytest.mark.slow
-def test_no_process_starts_before_its_migrations(tmp_path: Path) -> None:
+def test_no_process_starts_before_its_migrations(tmp_path):
     (tmp_path / "static").mkdir()
     newest = python(tmp_path, "manage.py", "shell", "-v", "0", "-c", FORGETS).stdout.strip()
     for process in set(PROCESSES) - {"command"}:
@@ -310,7 +301,7 @@ def test_no_process_starts_before_its_migrations(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_a_start_waits_for_the_engine_s_migrations_and_is_open_to_newer_ones() -> None:
+def test_a_start_waits_for_the_engine_s_migrations_and_is_open_to_newer_ones():
     recorder = MigrationRecorder(connection)
     recorder.record_applied("workers", "9999_from_the_future")
     # Those of other apps are for whoever deploys them.
@@ -329,9 +320,7 @@ def test_a_start_waits_for_the_engine_s_migrations_and_is_open_to_newer_ones() -
 
 
 @pytest.mark.django_db
-def test_a_database_that_is_away_is_no_problem_of_who_waits(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_database_that_is_away_is_no_problem_of_who_waits(monkeypatch):
     assert tables.problem() is None
     monkeypatch.setattr(connection.introspection, "table_names", lambda: ["other"])
     assert tables.problem() == tables.MISSING
@@ -344,13 +333,13 @@ def test_a_database_that_is_away_is_no_problem_of_who_waits(
     assert "does not answer: away" in str(tables.problem(waits=False))
 
 
-def test_a_name_beyond_the_terminal_s_encoding_is_written_as_its_code(tmp_path: Path) -> None:
+def test_a_name_beyond_the_terminal_s_encoding_is_written_as_its_code(tmp_path):
     source = "from orders.models import Product; print('Zo\\u00eb \\U0001f469')"
     done = python(tmp_path, "manage.py", "shell", "-v", "0", "-c", source, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stdout) == (0, "Zo\\xeb \\U0001f469\n")
 
 
-def test_a_reader_that_has_seen_enough_ends_a_command_quietly(tmp_path: Path) -> None:
+def test_a_reader_that_has_seen_enough_ends_a_command_quietly(tmp_path):
     environ = {**os.environ, "SAS_RUN_DIR": str(tmp_path)}
     reading, writing = os.pipe()
     os.close(reading)

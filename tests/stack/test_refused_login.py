@@ -2,7 +2,6 @@
 
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from amqp.exceptions import AccessRefused, NotAllowed
@@ -32,26 +31,26 @@ REFUSED = (AccessRefused("403"), NotAllowed("530"), AuthenticationError("invalid
 
 
 @pytest.mark.parametrize("error", REFUSED, ids=repr)
-def test_a_refused_login_is_known_wherever_it_stands_in_a_chain(error: Exception) -> None:
+def test_a_refused_login_is_known_wherever_it_stands_in_a_chain(error):
     wrapped = RuntimeError("kombu's own")
     wrapped.__cause__ = error
     assert "Correct BROKER_URL" in str(refusal(wrapped))
 
 
 @pytest.mark.parametrize("error", [ConnectionRefusedError(), TimeoutError(), KeyError("x")])
-def test_a_broker_that_is_away_has_refused_nobody(error: Exception) -> None:
+def test_a_broker_that_is_away_has_refused_nobody(error):
     assert refusal(error) is None
 
 
 @pytest.mark.parametrize("error", REFUSED, ids=repr)
-def test_a_command_says_of_a_refused_login_that_it_was_refused(error: Exception) -> None:
+def test_a_command_says_of_a_refused_login_that_it_was_refused(error):
     wrapped = OperationalError("kombu's own")
     wrapped.__cause__ = error
     assert "The broker refuses this login" in str(refusals.explain(wrapped))
     assert refusals.explain(error) == refusals.explain(wrapped)
 
 
-def test_the_stack_says_of_a_refused_login_that_it_was_refused(settings: Any, vhost: str) -> None:
+def test_the_stack_says_of_a_refused_login_that_it_was_refused(settings, vhost):
     settings.CELERY_BROKER_URL = vhost.replace("guest:guest", "guest:wrong")
     settings.CELERY_BROKER_TRANSPORT_OPTIONS = {}
     with pytest.raises(StackError, match="The broker refuses this login: ACCESS_REFUSED"):
@@ -59,7 +58,7 @@ def test_the_stack_says_of_a_refused_login_that_it_was_refused(settings: Any, vh
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     """A run folder with a database and its tables."""
     folder = tmp_path_factory.mktemp("run")
     assert python(folder, "manage.py", "migrate", "-v", "0").returncode == 0
@@ -79,7 +78,7 @@ def told(folder: Path, process: str, url: str) -> str:
 
 @pytest.mark.volume
 @pytest.mark.parametrize("process", PROCESSES)
-def test_a_password_that_is_wrong_ends_a_process(folder: Path, vhost: str, process: str) -> None:
+def test_a_password_that_is_wrong_ends_a_process(folder, vhost, process):
     line = told(folder, process, vhost.replace("guest:guest", "guest:wrong"))
     assert "ACCESS_REFUSED" in line
     assert "wrong" not in line
@@ -87,14 +86,12 @@ def test_a_password_that_is_wrong_ends_a_process(folder: Path, vhost: str, proce
 
 @pytest.mark.volume
 @pytest.mark.parametrize("process", PROCESSES)
-def test_a_virtual_host_that_is_not_there_ends_a_process(
-    folder: Path, vhost: str, process: str
-) -> None:
+def test_a_virtual_host_that_is_not_there_ends_a_process(folder, vhost, process):
     assert "NOT_ALLOWED" in told(folder, process, f"{vhost}-of-nobody")
 
 
 @pytest.mark.volume
-def test_a_virtual_host_without_permissions_ends_a_worker(folder: Path) -> None:
+def test_a_virtual_host_without_permissions_ends_a_worker(folder):
     with own_rabbitmq_vhost() as url:
         name = url.rpartition("/")[2]
         subprocess.run(["rabbitmqctl", "-q", "clear_permissions", "-p", name, "guest"], check=True)
@@ -103,7 +100,7 @@ def test_a_virtual_host_without_permissions_ends_a_worker(folder: Path) -> None:
 
 @pytest.mark.volume
 @pytest.mark.parametrize("process", PROCESSES)
-def test_a_database_number_that_redis_lacks_ends_a_process(folder: Path, process: str) -> None:
+def test_a_database_number_that_redis_lacks_ends_a_process(folder, process):
     with own_redis_database() as url:
         line = told(folder, process, f"{url.rpartition('/')[0]}/4711")
     assert "DB index is out of range" in line

@@ -5,7 +5,6 @@ import os
 import sys
 import threading
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,6 @@ from sasproject.stack.exceptions import StackError
 from sasproject.stack.folder import RunFolder
 from tests.programs import until
 
-from .conftest import MakeRunner
 from .fakes import CARELESS, FAIL, FAMILY, SLEEP, STUBBORN, alive, role
 
 
@@ -24,9 +22,7 @@ def listed(folder: RunFolder) -> dict[str, list[int]]:
     return listing
 
 
-def test_it_is_ready_when_every_role_has_said_so(
-    make_runner: MakeRunner, folder: RunFolder
-) -> None:
+def test_it_is_ready_when_every_role_has_said_so(make_runner, folder):
     asked: list[int] = []
 
     def probe() -> bool:
@@ -41,7 +37,7 @@ def test_it_is_ready_when_every_role_has_said_so(
     assert alive(runner.pids("beat")[0])
 
 
-def test_nothing_starts_before_a_first_role_is_ready(make_runner: MakeRunner) -> None:
+def test_nothing_starts_before_a_first_role_is_ready(make_runner):
     seen: list[bool] = []
 
     def probe() -> bool:
@@ -53,9 +49,7 @@ def test_nothing_starts_before_a_first_role_is_ready(make_runner: MakeRunner) ->
     assert seen == [False] * 6
 
 
-def test_a_killed_role_comes_back_and_the_list_says_so(
-    make_runner: MakeRunner, folder: RunFolder
-) -> None:
+def test_a_killed_role_comes_back_and_the_list_says_so(make_runner, folder):
     runner = make_runner(role("web"), role("beat"))
     runner.start()
     before, other = runner.pids("web"), runner.pids("beat")
@@ -67,9 +61,7 @@ def test_a_killed_role_comes_back_and_the_list_says_so(
     assert runner.pids("beat") == other
 
 
-def test_the_list_holds_children_and_the_stack_itself(
-    make_runner: MakeRunner, folder: RunFolder
-) -> None:
+def test_the_list_holds_children_and_the_stack_itself(make_runner, folder):
     runner = make_runner(role("web", FAMILY))
     runner.start()
     until(lambda: len(listed(folder)["web"]) == 2, 2)
@@ -78,7 +70,7 @@ def test_the_list_holds_children_and_the_stack_itself(
     assert listed(folder)["stack"] == [os.getpid()]
 
 
-def test_a_dead_roles_children_do_not_outlive_it(make_runner: MakeRunner) -> None:
+def test_a_dead_roles_children_do_not_outlive_it(make_runner):
     runner = make_runner(role("web", CARELESS))
     runner.start()
     until(lambda: len(runner.pids("web")) == 2)
@@ -88,9 +80,7 @@ def test_a_dead_roles_children_do_not_outlive_it(make_runner: MakeRunner) -> Non
     assert not alive(child)
 
 
-def test_the_pause_before_a_restart_doubles(
-    make_runner: MakeRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_pause_before_a_restart_doubles(make_runner, monkeypatch, tmp_path):
     monkeypatch.setattr(keeper, "FIRST_PAUSE", 0.02)
     with (tmp_path / "console").open("w+") as stream:
         runner = make_runner(role("web", FAIL), console=Console(stream))
@@ -102,7 +92,7 @@ def test_the_pause_before_a_restart_doubles(
     assert "starting it again in 0.04 s" in said
 
 
-def test_stages_end_in_order(make_runner: MakeRunner, tmp_path: Path) -> None:
+def test_stages_end_in_order(make_runner, tmp_path):
     order = tmp_path / "order"
 
     def code(name: str) -> str:
@@ -121,9 +111,7 @@ def test_stages_end_in_order(make_runner: MakeRunner, tmp_path: Path) -> None:
     assert order.read_text().split() == ["web", "scheduler", "broker"]
 
 
-def test_a_clean_end_leaves_neither_process_nor_list(
-    make_runner: MakeRunner, folder: RunFolder
-) -> None:
+def test_a_clean_end_leaves_neither_process_nor_list(make_runner, folder):
     runner = make_runner(role("web", CARELESS), role("beat"))
     runner.start()
     until(lambda: len(runner.pids("web")) == 2)
@@ -135,7 +123,7 @@ def test_a_clean_end_leaves_neither_process_nor_list(
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-def test_a_role_that_refuses_to_end_is_killed(make_runner: MakeRunner, at_once: bool) -> None:
+def test_a_role_that_refuses_to_end_is_killed(make_runner, at_once):
     runner = make_runner(role("web", STUBBORN, grace=60.0 if at_once else 0.2))
     runner.start()
     (pid,) = runner.pids("web")
@@ -143,9 +131,7 @@ def test_a_role_that_refuses_to_end_is_killed(make_runner: MakeRunner, at_once: 
     assert not alive(pid)
 
 
-def test_a_role_that_keeps_dying_ends_the_start(
-    make_runner: MakeRunner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_role_that_keeps_dying_ends_the_start(make_runner, monkeypatch):
     monkeypatch.setattr(keeper, "FIRST_PAUSE", 0.05)
     runner = make_runner(role("beat"), role("web", FAIL))
     with pytest.raises(StackError, match=r"(?s)web died 3 times.*no such table: orders"):
@@ -153,34 +139,28 @@ def test_a_role_that_keeps_dying_ends_the_start(
     assert runner.pids("beat") == runner.pids("web") == []
 
 
-def test_a_role_that_is_never_ready_ends_the_start(make_runner: MakeRunner) -> None:
+def test_a_role_that_is_never_ready_ends_the_start(make_runner):
     runner = make_runner(role("web", probe=lambda: False), start_timeout=0.5)
     with pytest.raises(StackError, match=r"(?s)web was not ready within 0.5 s.*web.log.*up"):
         runner.start()
     assert runner.pids("web") == []
 
 
-def test_a_program_that_is_not_there_is_an_error_like_any_other(
-    make_runner: MakeRunner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_that_is_not_there_is_an_error_like_any_other(make_runner, monkeypatch):
     monkeypatch.setattr(keeper, "FIRST_PAUSE", 0.05)
     runner = make_runner(replace(role("web"), argv=("/nowhere/server",)))
     with pytest.raises(StackError, match="No such file"):
         runner.start()
 
 
-def test_a_process_that_cannot_be_made_is_tried_again(
-    make_runner: MakeRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_process_that_cannot_be_made_is_tried_again(make_runner, monkeypatch, tmp_path):
     monkeypatch.setattr(keeper, "FIRST_PAUSE", 0.3)
     place = tmp_path / "place"
     threading.Timer(0.1, place.mkdir).start()
     assert make_runner(role("web", cwd=place)).start() is True
 
 
-def test_a_list_that_cannot_be_written_ends_nothing(
-    make_runner: MakeRunner, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_that_cannot_be_written_ends_nothing(make_runner, folder, monkeypatch):
     def full(pids: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -191,14 +171,14 @@ def test_a_list_that_cannot_be_written_ends_nothing(
     until((folder.path / "stack.json").exists, 2)
 
 
-def test_a_stop_during_the_start_is_no_error(make_runner: MakeRunner) -> None:
+def test_a_stop_during_the_start_is_no_error(make_runner):
     runner = make_runner(role("web", probe=lambda: False))
     threading.Timer(0.3, runner.request_stop).start()
     assert runner.start() is False
     assert runner.pids("web") == []
 
 
-def test_output_goes_to_the_roles_log(make_runner: MakeRunner, folder: RunFolder) -> None:
+def test_output_goes_to_the_roles_log(make_runner, folder):
     runner = make_runner(role("web", f"print({sys.maxsize})\n{SLEEP}"))
     runner.start()
     assert (folder.logs / "web.log").read_text().splitlines()[:2] == [str(sys.maxsize), "up"]

@@ -1,7 +1,6 @@
 """`check --deploy` says what is missing: static files, and how to collect them, a proxy."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.checks import CheckMessage
@@ -10,7 +9,7 @@ from sasproject.checks import MANIFEST, check_production
 
 
 @pytest.fixture
-def folder(tmp_path: Path, settings: Any) -> Path:
+def folder(tmp_path, settings) -> Path:
     settings.IS_LOCAL = False
     settings.STATIC_ROOT = str(tmp_path / "static")
     return tmp_path / "static"
@@ -21,7 +20,7 @@ def found() -> list[CheckMessage]:
 
 
 @pytest.mark.parametrize("is_made", [False, True], ids=["no folder", "an empty folder"])
-def test_files_that_are_not_collected(folder: Path, is_made: bool) -> None:
+def test_files_that_are_not_collected(folder, is_made):
     if is_made:
         folder.mkdir()
     (said,) = found()
@@ -29,7 +28,7 @@ def test_files_that_are_not_collected(folder: Path, is_made: bool) -> None:
     assert str(said.hint).startswith("Run `manage.py collectstatic")
 
 
-def test_files_that_are_collected_without_hashed_names(folder: Path) -> None:
+def test_files_that_are_collected_without_hashed_names(folder):
     folder.mkdir()
     (folder / "shop.css").touch()
     (said,) = found()
@@ -37,7 +36,7 @@ def test_files_that_are_collected_without_hashed_names(folder: Path) -> None:
     assert str(said.hint).startswith("Collect them with the settings of production. Run `manage")
 
 
-def test_files_that_are_collected(folder: Path) -> None:
+def test_files_that_are_collected(folder):
     folder.mkdir()
     (folder / "shop.5eb1.css").touch()
     (folder / MANIFEST).touch()
@@ -45,6 +44,6 @@ def test_files_that_are_collected(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("is_there", [False, True])
-def test_a_proxy_that_nothing_is_said_of(folder: Path, settings: Any, is_there: bool) -> None:
+def test_a_proxy_that_nothing_is_said_of(folder, settings, is_there):
     settings.BEHIND_PROXY = is_there
     assert ("sasproject.W002" in {one.id for one in check_production(None)}) != is_there

@@ -5,12 +5,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from sasproject.stack import leftovers, processes
-from sasproject.stack.folder import RunFolder
 from tests.programs import ROOT, until
 
 from .fakes import STUBBORN, alive
@@ -19,7 +17,7 @@ Host = Callable[[], "subprocess.Popen[str]"]
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Iterator[Host]:
+def host(tmp_path) -> Iterator[Host]:
     hosts: list[subprocess.Popen[str]] = []
 
     def start() -> "subprocess.Popen[str]":
@@ -46,7 +44,7 @@ def ready(process: "subprocess.Popen[str]") -> str:
     return process.stdout.readline().strip()
 
 
-def test_sigterm_ends_everything(host: Host, tmp_path: Path) -> None:
+def test_sigterm_ends_everything(host, tmp_path):
     stack = host()
     assert ready(stack) == "ready, ended 0"
     assert len(processes.marked(tmp_path)) == 3
@@ -55,7 +53,7 @@ def test_sigterm_ends_everything(host: Host, tmp_path: Path) -> None:
     assert processes.marked(tmp_path) == []
 
 
-def test_nothing_outlives_a_killed_stack(host: Host, tmp_path: Path) -> None:
+def test_nothing_outlives_a_killed_stack(host, tmp_path):
     stack = host()
     ready(stack)
     pids = processes.marked(tmp_path)
@@ -64,7 +62,7 @@ def test_nothing_outlives_a_killed_stack(host: Host, tmp_path: Path) -> None:
     assert (tmp_path / "stack.json").exists()
 
 
-def test_the_next_stack_takes_over(host: Host, tmp_path: Path) -> None:
+def test_the_next_stack_takes_over(host, tmp_path):
     first = host()
     ready(first)
     first.kill()
@@ -84,7 +82,7 @@ def test_the_next_stack_takes_over(host: Host, tmp_path: Path) -> None:
     assert second.wait(5) == 0
 
 
-def test_others_are_left_alone(tmp_path: Path) -> None:
+def test_others_are_left_alone(tmp_path):
     other = subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"],
         env={**os.environ, processes.MARK: str(tmp_path / "other")},
@@ -98,7 +96,7 @@ def test_others_are_left_alone(tmp_path: Path) -> None:
         other.wait()
 
 
-def test_a_second_stack_in_the_folder_is_refused(host: Host, folder: RunFolder) -> None:
+def test_a_second_stack_in_the_folder_is_refused(host, folder):
     second = host()
     _, said = second.communicate(timeout=10)
     assert second.returncode == 1

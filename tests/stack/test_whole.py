@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,7 @@ ROLES = {"scheduler", "agents", "beat", "web", "sandbox"}
 
 @pytest.mark.slow
 @pytest.mark.smoke
-def test_the_stack_comes_up_heals_and_goes_without_a_trace(tmp_path: Path) -> None:
+def test_the_stack_comes_up_heals_and_goes_without_a_trace(tmp_path):
     env = {
         name: value
         for name, value in os.environ.items()

@@ -28,11 +28,7 @@ SEED = 20_261_129
 #: In all; PostgreSQL takes longer for each and meets the same decisions.
 EXAMPLES = {"sqlite": 300, "postgresql": 40}
 #: Small numbers, so that thresholds are reached within an example.
-SETTINGS = {
-    "SAS_FAILURE_THRESHOLD": 2,
-    "SAS_UNDO_THRESHOLD": 2,
-    "SAS_BREAKER_THRESHOLD": 3,
-}
+SETTINGS = {"SAS_FAILURE_THRESHOLD": 2, "SAS_UNDO_THRESHOLD": 2, "SAS_BREAKER_THRESHOLD": 3}
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("same_material")]
 
@@ -46,7 +42,7 @@ def quiet() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def unhurried(db: None) -> None:
+def unhurried(db) -> None:
     """Let an example take its time: it is one transaction, and no frozen process holds it."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
@@ -59,7 +55,7 @@ def unhurried(db: None) -> None:
 
 
 @pytest.fixture(autouse=True)
-def steps_at_work_are_written_first(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def steps_at_work_are_written_first(monkeypatch) -> Iterator[None]:
     """Steps that agents start and file for are locked in order: by the first part of a write."""
     late: list[str] = []
     real = load.write_part
@@ -87,7 +83,7 @@ def steps_at_work_are_written_first(monkeypatch: pytest.MonkeyPatch) -> Iterator
     [1, *(pytest.param(part, marks=pytest.mark.volume) for part in range(2, PARTS + 1))],
     ids=lambda part: f"part {part}",
 )
-def test_whatever_happens_the_engine_is_sound(part: int) -> None:
+def test_whatever_happens_the_engine_is_sound(part):
     beat_schedule.ensure_flow()
     examples = int(os.environ.get("STATEMACHINE_EXAMPLES", EXAMPLES[connection.vendor]))
     drawn_from = int(os.environ.get("STATEMACHINE_SEED", SEED))

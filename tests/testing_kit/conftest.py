@@ -46,7 +46,7 @@ def known_too(more: Known) -> Iterator[Known]:
 
 
 @pytest.fixture(autouse=True)
-def flow_rows(db: None) -> None:
+def flow_rows(db) -> None:
     """Give every agent its window, as `migrate` would."""
     beat_schedule.ensure_flow()
 

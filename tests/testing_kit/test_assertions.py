@@ -7,7 +7,6 @@ from workers.client.submission import submit
 from workers.exceptions import Permanent, Refused
 from workers.models import Process, Step
 from workers.testing import (
-    Clock,
     Wire,
     assert_invariants,
     assert_journal,
@@ -36,7 +35,7 @@ def message(caught: pytest.ExceptionInfo[AssertionError]) -> str:
     return str(caught.value)
 
 
-def test_a_processed_process_is_processed_and_not_undone(wire: Wire, clock: Clock) -> None:
+def test_a_processed_process_is_processed_and_not_undone(wire, clock):
     process = line(wire)
 
     assert_processed(process)
@@ -44,7 +43,7 @@ def test_a_processed_process_is_processed_and_not_undone(wire: Wire, clock: Cloc
         assert_undone(process)
 
 
-def test_assertion_failure_prints_process_state_steps_and_journal(wire: Wire, clock: Clock) -> None:
+def test_assertion_failure_prints_process_state_steps_and_journal(wire, clock):
     process = submit("toy_line", subject="Toy 1", input={})
     with scripted({"toy.beta": [Permanent("http_404", "gone")]}):
         wire.run_until_idle()
@@ -67,7 +66,7 @@ def test_assertion_failure_prints_process_state_steps_and_journal(wire: Wire, cl
     ]
 
 
-def test_the_caller_s_own_object_is_not_asked(wire: Wire, clock: Clock) -> None:
+def test_the_caller_s_own_object_is_not_asked(wire, clock):
     process = submit("toy_line", subject="Toy 1", input={})
     process.state = "processed"
 
@@ -77,16 +76,10 @@ def test_the_caller_s_own_object_is_not_asked(wire: Wire, clock: Clock) -> None:
 
 @pytest.mark.parametrize(
     "order",
-    [
-        None,
-        [{"undo_left", "undo_right"}, "undo_top"],
-        [{"undo_left", "undo_right", "undo_top"}],
-    ],
+    [None, [{"undo_left", "undo_right"}, "undo_top"], [{"undo_left", "undo_right", "undo_top"}]],
     ids=["any", "by level", "one set"],
 )
-def test_an_undone_process_is_undone_in_its_order(
-    wire: Wire, clock: Clock, order: list[str | set[str]] | None
-) -> None:
+def test_an_undone_process_is_undone_in_its_order(wire, clock, order):
     process = undone(wire)
 
     assert_undone(process, order=order)
@@ -104,14 +97,14 @@ def test_an_undone_process_is_undone_in_its_order(
     ],
     ids=["forward", "too few", "too many", "none"],
 )
-def test_another_order_is_refused(wire: Wire, clock: Clock, order: list[str | set[str]]) -> None:
+def test_another_order_is_refused(wire, clock, order):
     process = undone(wire)
 
     with pytest.raises(AssertionError, match="undone by"):
         assert_undone(process, order=order)
 
 
-def test_a_cancelled_process_is_undone(wire: Wire, clock: Clock) -> None:
+def test_a_cancelled_process_is_undone(wire, clock):
     process = submit("toy_undoable", subject="Toy 1", input={})
     operations.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="not wanted")
     wire.run_until_idle()
@@ -119,7 +112,7 @@ def test_a_cancelled_process_is_undone(wire: Wire, clock: Clock) -> None:
     assert_undone(process, order=[])
 
 
-def test_states_are_compared_by_name_and_all_of_them(wire: Wire, clock: Clock) -> None:
+def test_states_are_compared_by_name_and_all_of_them(wire, clock):
     process = line(wire)
 
     assert_states(process, {"one": "processed", "two": "processed"})
@@ -129,7 +122,7 @@ def test_states_are_compared_by_name_and_all_of_them(wire: Wire, clock: Clock) -
         assert_states(process, {"one": "processed", "two": "error", "three": "waiting"})
 
 
-def test_the_journal_is_compared_in_order(wire: Wire, clock: Clock) -> None:
+def test_the_journal_is_compared_in_order(wire, clock):
     process = line(wire)
     events = [
         "submitted",
@@ -147,7 +140,7 @@ def test_the_journal_is_compared_in_order(wire: Wire, clock: Clock) -> None:
     assert len(journal_text(process).splitlines()) == len(events)
 
 
-def test_a_broken_row_is_named_with_the_rule_it_breaks(wire: Wire, clock: Clock) -> None:
+def test_a_broken_row_is_named_with_the_rule_it_breaks(wire, clock):
     process = line(wire)
     assert_invariants()
 

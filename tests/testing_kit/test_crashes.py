@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -32,7 +31,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
+def ledger(tmp_path) -> Ledger:
     ledger = Ledger(tmp_path / "ledger")
     for name in ("toy.alpha", "toy.beta"):
         toy.script[name] = lambda call: ledger.act(call.key, call.step)
@@ -53,7 +52,7 @@ def once(ledger: Ledger) -> Callable[[Aftermath], None]:
     return check
 
 
-def test_a_workflow_that_heals_is_killed_everywhere_and_heals(ledger: Ledger) -> None:
+def test_a_workflow_that_heals_is_killed_everywhere_and_heals(ledger):
     points = ["runner.run", "settle_replies.settle"]
     told: list[tuple[int, int]] = []
 
@@ -75,7 +74,7 @@ def test_a_workflow_that_heals_is_killed_everywhere_and_heals(ledger: Ledger) ->
     assert told == [(n, 20) for n in range(1, 21)]
 
 
-def test_crash_tester_alternates_fates_if_one_fate_suffices(ledger: Ledger) -> None:
+def test_crash_tester_alternates_fates_if_one_fate_suffices(ledger):
     survey = crash_everywhere(
         begin,
         once(ledger),
@@ -88,7 +87,7 @@ def test_crash_tester_alternates_fates_if_one_fate_suffices(ledger: Ledger) -> N
     assert [crash.redelivers for crash in survey.crashes] == [False, True, False]
 
 
-def test_an_agent_that_ignores_its_key_is_caught(ledger: Ledger) -> None:
+def test_an_agent_that_ignores_its_key_is_caught(ledger):
     toy.script["toy.beta"] = lambda call: ledger.act(uuid4().hex, call.step)
 
     with pytest.raises(AssertionError, match=r"killed at runner\.run:after") as caught:
@@ -99,7 +98,7 @@ def test_an_agent_that_ignores_its_key_is_caught(ledger: Ledger) -> None:
     assert "'two': 2" in str(caught.value)
 
 
-def test_a_verb_that_is_not_whole_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_verb_that_is_not_whole_is_caught(monkeypatch):
     """A verb that commits its change and its journal row apart is half done in between."""
 
     def prepare() -> None:
@@ -124,7 +123,7 @@ def test_a_verb_that_is_not_whole_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
         crash_everywhere(act, check, prepare=prepare, run=lambda wire, clock: None)
 
 
-def test_a_scenario_that_fails_without_a_crash_is_told_as_such(ledger: Ledger) -> None:
+def test_a_scenario_that_fails_without_a_crash_is_told_as_such(ledger):
     def fail(after: Aftermath) -> None:
         assert after.crash is None
         raise AssertionError("the sum is wrong")
@@ -135,7 +134,7 @@ def test_a_scenario_that_fails_without_a_crash_is_told_as_such(ledger: Ledger) -
     assert "the sum is wrong" in str(caught.value)
 
 
-def test_a_point_that_is_not_reached_again_is_told(ledger: Ledger) -> None:
+def test_a_point_that_is_not_reached_again_is_told(ledger):
     def begin_otherwise() -> None:
         begin()
         if ledger.find("rehearsed") is None:
@@ -147,7 +146,7 @@ def test_a_point_that_is_not_reached_again_is_told(ledger: Ledger) -> None:
         crash_everywhere(begin_otherwise, lambda after: None, points=["only_at_first"])
 
 
-def test_a_process_that_ends_otherwise_has_not_crashed_as_planned(ledger: Ledger) -> None:
+def test_a_process_that_ends_otherwise_has_not_crashed_as_planned(ledger):
     def fall(wire: Wire, clock: Clock) -> None:
         if ledger.find("rehearsed") is not None:
             raise ZeroDivisionError
@@ -159,7 +158,7 @@ def test_a_process_that_ends_otherwise_has_not_crashed_as_planned(ledger: Ledger
         crash_everywhere(begin, lambda after: None, run=fall, points=["end"])
 
 
-def test_failures_are_counted_and_the_first_are_told_in_full(ledger: Ledger) -> None:
+def test_failures_are_counted_and_the_first_are_told_in_full(ledger):
     def fail(after: Aftermath) -> None:
         assert after.crash is None, "a crash leaves traces"
 
@@ -172,7 +171,7 @@ def test_failures_are_counted_and_the_first_are_told_in_full(ledger: Ledger) -> 
     assert text.endswith("... and 3 more")
 
 
-def test_replies_die_with_their_process(ledger: Ledger) -> None:
+def test_replies_die_with_their_process(ledger):
     """That costs an attempt each, whether messages come again or are lost."""
 
     def check(after: Aftermath) -> None:
@@ -183,7 +182,7 @@ def test_replies_die_with_their_process(ledger: Ledger) -> None:
     crash_everywhere(begin, check, prepare=ledger.clear, points=["settle_replies.settle"])
 
 
-def test_messages_come_again_or_are_lost() -> None:
+def test_messages_come_again_or_are_lost():
     came: list[int] = []
 
     def count(wire: Wire, clock: Clock) -> None:
@@ -198,7 +197,7 @@ def test_messages_come_again_or_are_lost() -> None:
     assert came == [0, 1, 0, 1]
 
 
-def test_what_was_told_before_the_crash_is_told(ledger: Ledger) -> None:
+def test_what_was_told_before_the_crash_is_told(ledger):
     def begin_told() -> None:
         if not Process.objects.exists():
             sinks = (NewSink("queue", "replies.acme.one"), NewSink("queue", "replies.acme.two"))
@@ -211,20 +210,14 @@ def test_what_was_told_before_the_crash_is_told(ledger: Ledger) -> None:
             assert len(lines) >= len(set(lines))
 
     crash_everywhere(
-        begin_told,
-        check,
-        prepare=ledger.clear,
-        points=["relay.send", "sinks.told"],
-        most_hits=2,
+        begin_told, check, prepare=ledger.clear, points=["relay.send", "sinks.told"], most_hits=2
     )
 
 
 @pytest.mark.parametrize(
     "numbers", [[1, 2, 4, 3], [1, 2, 3], [2, 3, 4], []], ids=["order", "end", "begin", "nothing"]
 )
-def test_what_is_not_told_in_full_and_in_order_is_caught(
-    ledger: Ledger, numbers: list[int]
-) -> None:
+def test_what_is_not_told_in_full_and_in_order_is_caught(ledger, numbers):
     def aftermath(numbers: list[int]) -> Aftermath:
         told = [Told("replies.acme.one", {"toy_id": 1, "sequence": n}) for n in numbers]
         return Aftermath(None, Wire(), told, None)
@@ -243,9 +236,7 @@ def test_what_is_not_told_in_full_and_in_order_is_caught(
     [("claimed", True), ("processed", False), ("paused", False)],
     ids=["one more attempt", "twice", "out of nothing"],
 )
-def test_the_journal_may_show_one_attempt_more_and_nothing_else(
-    wire: Wire, event: str, is_right: bool
-) -> None:
+def test_the_journal_may_show_one_attempt_more_and_nothing_else(wire, event, is_right):
     from workers.testing.result import story
 
     process = submit("toy_line", subject="Toy 1", input={})
@@ -264,7 +255,7 @@ def test_the_journal_may_show_one_attempt_more_and_nothing_else(
         after.assert_same_journal()
 
 
-def test_steps_that_are_left_out_are_not_compared(wire: Wire) -> None:
+def test_steps_that_are_left_out_are_not_compared(wire):
     from workers.testing.result import story
 
     process = submit("toy_line", subject="Toy 1", input={})
@@ -280,7 +271,7 @@ def test_steps_that_are_left_out_are_not_compared(wire: Wire) -> None:
         after.assert_same_journal(but_for={"one"})
 
 
-def test_a_test_in_a_transaction_is_refused(ledger: Ledger) -> None:
+def test_a_test_in_a_transaction_is_refused(ledger):
     from django.db import transaction
 
     with transaction.atomic(), pytest.raises(RuntimeError, match="transactional_db"):
@@ -289,7 +280,7 @@ def test_a_test_in_a_transaction_is_refused(ledger: Ledger) -> None:
 
 
 @pytest.mark.sqlite
-def test_a_database_in_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_in_memory_is_refused(monkeypatch):
     from django.db import connection
 
     monkeypatch.setitem(connection.settings_dict, "NAME", "file:x?mode=memory&cache=shared")
@@ -297,7 +288,7 @@ def test_a_database_in_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         rehearse(begin, lambda after: None)
 
 
-def test_a_fork_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_that_hangs_is_ended(monkeypatch):
     from workers.testing import subprocess_fork
 
     monkeypatch.setattr(subprocess_fork, "LONGEST_SECONDS", 1)
@@ -305,7 +296,7 @@ def test_a_fork_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ended.error == "it did not end within 1 s"
 
 
-def test_what_a_fork_says_last_counts() -> None:
+def test_what_a_fork_says_last_counts():
     def act(say: Callable[[dict[str, Any]], None]) -> None:
         say({"n": 1})
         say({"n": "x" * 200_000})
@@ -315,7 +306,7 @@ def test_what_a_fork_says_last_counts() -> None:
     assert (ended.is_killed, len(ended.message["n"])) == (True, 200_000)
 
 
-def test_the_database_is_empty_again_and_ids_begin_at_1(ledger: Ledger) -> None:
+def test_the_database_is_empty_again_and_ids_begin_at_1(ledger):
     from django.contrib.auth.models import Permission
 
     from workers.testing import flush
@@ -328,7 +319,7 @@ def test_the_database_is_empty_again_and_ids_begin_at_1(ledger: Ledger) -> None:
     assert Permission.objects.count() == permissions
 
 
-def test_one_effect_a_key_however_many_processes_ask(tmp_path: Path) -> None:
+def test_one_effect_a_key_however_many_processes_ask(tmp_path):
     path = tmp_path / "ledger"
     ledger = Ledger(path)
 
@@ -348,7 +339,7 @@ def test_one_effect_a_key_however_many_processes_ask(tmp_path: Path) -> None:
     assert sorted(one["key"] for one in ledger.effects()) == sorted(f"key-{n}" for n in range(50))
 
 
-def test_a_key_has_its_first_answer_for_ever(tmp_path: Path) -> None:
+def test_a_key_has_its_first_answer_for_ever(tmp_path):
     ledger = Ledger(tmp_path / "ledger")
     first = ledger.act("k", "charge", amount="1.00")
 
@@ -359,7 +350,7 @@ def test_a_key_has_its_first_answer_for_ever(tmp_path: Path) -> None:
     assert (ledger.effects(), ledger.find("k")) == ([], None)
 
 
-def test_a_subject_with_a_number_of_a_sequence_is_no_other_journal(wire: Wire) -> None:
+def test_a_subject_with_a_number_of_a_sequence_is_no_other_journal(wire):
     """A crash before the commit burns a number: the second try is "Trip 2"."""
     from workers.testing.result import story
 

@@ -11,11 +11,11 @@ from workers import Call, find_step
 from workers.client.submission import submit
 from workers.models import Flow, Process
 from workers.supervisor import beat_schedule
-from workers.testing import Clock, Wire, assert_processed, scripted
+from workers.testing import assert_processed, scripted
 
 
 @pytest.mark.usefixtures("clock")
-def test_what_a_local_call_submits_is_begun_without_time_passing(wire: Wire) -> None:
+def test_what_a_local_call_submits_is_begun_without_time_passing(wire):
     """Its wake-up waits for a commit, which a test's own transaction never makes."""
     toy.script["toy.writer"] = lambda call: submit("toy_line", subject="Child", input={}) and {}
     submit("toy_local", subject="Parent", input={})
@@ -26,7 +26,7 @@ def test_what_a_local_call_submits_is_begun_without_time_passing(wire: Wire) -> 
         assert_processed(process)
 
 
-def test_an_end_that_was_held_back_is_tried_again_at_each_poll(wire: Wire, clock: Clock) -> None:
+def test_an_end_that_was_held_back_is_tried_again_at_each_poll(wire, clock):
     hear = Mock(side_effect=[RuntimeError("one"), RuntimeError("two"), None])
     toy.script["on_end"] = hear
     process = submit("toy_heard", subject="Toy", input={})
@@ -37,7 +37,7 @@ def test_an_end_that_was_held_back_is_tried_again_at_each_poll(wire: Wire, clock
     assert_processed(process)
 
 
-def test_in_a_time_it_is_polled_as_often_as_by_a_worker(wire: Wire, clock: Clock) -> None:
+def test_in_a_time_it_is_polled_as_often_as_by_a_worker(wire, clock):
     def refuse_twice_and_begin_another(end: object) -> None:
         if hear.call_count < 3:
             raise RuntimeError("not yet")
@@ -56,7 +56,7 @@ def test_in_a_time_it_is_polled_as_often_as_by_a_worker(wire: Wire, clock: Clock
     ]
 
 
-def test_an_end_that_is_always_held_back_is_named(wire: Wire, clock: Clock) -> None:
+def test_an_end_that_is_always_held_back_is_named(wire, clock):
     toy.script["on_end"] = Mock(side_effect=RuntimeError("never"))
     submit("toy_heard", subject="Toy", input={})
 
@@ -64,9 +64,7 @@ def test_an_end_that_is_always_held_back_is_named(wire: Wire, clock: Clock) -> N
         wire.run_until_settled(clock, jumps=5)
 
 
-def test_many_that_wait_for_a_rate_come_to_an_end(
-    wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_that_wait_for_a_rate_come_to_an_end(wire, clock, monkeypatch):
     monkeypatch.setattr("workers.testing.wire.FEWEST_JUMPS", 5)
     beat_schedule.ensure_flow()
     Flow.objects.filter(agent="toy.gamma").update(rate_per_second=2)
@@ -79,7 +77,7 @@ def test_many_that_wait_for_a_rate_come_to_an_end(
     assert set(Process.objects.values_list("state", flat=True)) == {"processed"}
 
 
-def test_calls_are_made_inside_the_test_s_own_transaction(wire: Wire) -> None:
+def test_calls_are_made_inside_the_test_s_own_transaction(wire):
     """Without ``scripted``, too: else its rows outlive the test, and it sees none of the test's."""
     seen: list[object] = []
 

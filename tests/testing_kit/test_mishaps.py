@@ -1,7 +1,5 @@
 """A broken wire: every mishap does what it says, and the engine lives with it."""
 
-from typing import Any
-
 import pytest
 
 from workers import scheduler
@@ -9,7 +7,6 @@ from workers.client.submission import submit
 from workers.exceptions import BrokerRefused
 from workers.models import Process
 from workers.testing import (
-    Clock,
     Wire,
     assert_invariants,
     assert_processed,
@@ -37,13 +34,13 @@ def on(wire: Wire) -> list[str]:
     return [message.task for message in wire.messages]
 
 
-def test_mishaps_happen_one_after_another_and_then_none(wire: Wire) -> None:
+def test_mishaps_happen_one_after_another_and_then_none(wire):
     with broken_wire(wire, [passes, drops, doubles, overtakes]):
         send(wire, "a", "b", "c", "d", "e")
         assert on(wire) == ["d", "a", "c", "c", "e"]
 
 
-def test_after_the_block_the_wire_is_whole(wire: Wire) -> None:
+def test_after_the_block_the_wire_is_whole(wire):
     with pytest.raises(ZeroDivisionError), broken_wire(wire, [drops] * 9):
         raise ZeroDivisionError
 
@@ -55,14 +52,14 @@ def test_after_the_block_the_wire_is_whole(wire: Wire) -> None:
 @pytest.mark.parametrize(
     ("mishap", "arrived"), [(refuses, []), (takes_and_refuses, ["a"])], ids=["not taken", "taken"]
 )
-def test_a_message_is_refused(wire: Wire, mishap: Any, arrived: list[str]) -> None:
+def test_a_message_is_refused(wire, mishap, arrived):
     with broken_wire(wire, [mishap]), pytest.raises(BrokerRefused):
         send(wire, "a")
 
     assert on(wire) == arrived
 
 
-def test_a_delayed_message_arrives_when_its_time_has_come(wire: Wire, clock: Clock) -> None:
+def test_a_delayed_message_arrives_when_its_time_has_come(wire, clock):
     with broken_wire(wire, [delays(10)]):
         wire.take(dispatch.ADVANCE, [], "a queue")
     submit("toy_line", subject="Toy 1", input={})
@@ -75,7 +72,7 @@ def test_a_delayed_message_arrives_when_its_time_has_come(wire: Wire, clock: Clo
     assert (on(wire), len(wire.delayed)) == ([], 0)
 
 
-def test_time_runs_on_until_what_is_delayed_has_arrived(wire: Wire, clock: Clock) -> None:
+def test_time_runs_on_until_what_is_delayed_has_arrived(wire, clock):
     """A poll sends another wake-up meanwhile; the late one finds nothing due."""
     process = submit("toy_line", subject="Toy 1", input={})
 
@@ -93,7 +90,7 @@ def test_time_runs_on_until_what_is_delayed_has_arrived(wire: Wire, clock: Clock
     ids=lambda mishap: mishap.__name__,
 )
 @pytest.mark.parametrize("place", range(5))
-def test_no_mishap_at_any_place_harms(wire: Wire, clock: Clock, mishap: Any, place: int) -> None:
+def test_no_mishap_at_any_place_harms(wire, clock, mishap, place):
     process = submit("toy_diamond", subject="Toy 1", input={})
 
     with scripted({}) as calls, broken_wire(wire, [*[passes] * place, mishap]):
@@ -105,7 +102,7 @@ def test_no_mishap_at_any_place_harms(wire: Wire, clock: Clock, mishap: Any, pla
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_random_mishaps_do_not_harm(wire: Wire, clock: Clock, seed: int) -> None:
+def test_random_mishaps_do_not_harm(wire, clock, seed):
     processes = [submit("toy_diamond", subject=f"Toy {n}", input={}) for n in range(3)]
 
     with unreliable_wire(wire, seed):
@@ -123,14 +120,14 @@ def happened(seed: int | None) -> tuple[list[tuple[str, int]], int]:
     return [(name, on(wire).count(name)) for name in on(wire)], used
 
 
-def test_the_same_seed_is_the_same_mishaps() -> None:
+def test_the_same_seed_is_the_same_mishaps():
     assert happened(7) == happened(7)
     assert happened(7) != happened(8)
     first, seed = happened(None)
     assert happened(seed) == (first, seed)
 
 
-def test_all_kinds_of_mishaps_happen_at_random(clock: Clock) -> None:
+def test_all_kinds_of_mishaps_happen_at_random(clock):
     wire = Wire()
     with unreliable_wire(wire, 1):
         send(wire, *map(str, range(200)))
@@ -142,7 +139,7 @@ def test_all_kinds_of_mishaps_happen_at_random(clock: Clock) -> None:
     assert names != sorted(names, key=int)
 
 
-def test_a_failure_says_the_seed(wire: Wire) -> None:
+def test_a_failure_says_the_seed(wire):
     with pytest.raises(AssertionError) as caught, unreliable_wire(wire, 41):
         raise AssertionError("something is wrong")
 
@@ -152,12 +149,12 @@ def test_a_failure_says_the_seed(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("odds", [{"drop": 0.8}, {"drop": -0.1}], ids=["too many", "negative"])
-def test_probabilities_must_be_some(wire: Wire, odds: dict[str, float]) -> None:
+def test_probabilities_must_be_some(wire, odds):
     with pytest.raises(ValueError, match="add up"), unreliable_wire(wire, 1, **odds):
         pass
 
 
-def test_a_doubled_wake_up_takes_each_step_once(wire: Wire, clock: Clock) -> None:
+def test_a_doubled_wake_up_takes_each_step_once(wire, clock):
     process = submit("toy_line", subject="Toy 1", input={})
 
     with scripted({}) as calls, broken_wire(wire, [doubles]):
@@ -171,7 +168,7 @@ def test_a_doubled_wake_up_takes_each_step_once(wire: Wire, clock: Clock) -> Non
     assert [call.agent for call in calls] == ["toy.alpha", "toy.beta"]
 
 
-def test_what_a_process_holds_is_beyond_the_broker(wire: Wire, clock: Clock) -> None:
+def test_what_a_process_holds_is_beyond_the_broker(wire, clock):
     """Its calls are made once, and its answers may be handed over again."""
     process = submit("toy_line", subject="Toy 1", input={})
     scheduler.advance()

@@ -12,8 +12,6 @@ from workers.client.submission import submit
 from workers.exceptions import Permanent, Transient, Unavailable
 from workers.models import Flow, Journal, Process, Step
 from workers.testing import (
-    Clock,
-    Wire,
     WorkerDied,
     always,
     assert_invariants,
@@ -42,7 +40,7 @@ def seconds(event: str) -> list[float]:
     return [(at - NOON).total_seconds() for at in instants]
 
 
-def test_result_arrives_as_from_a_broker(wire: Wire, clock: Clock) -> None:
+def test_result_arrives_as_from_a_broker(wire, clock):
     process = toy_line()
 
     with scripted({"toy.alpha": [{"n": (1, 2)}]}, otherwise={}):
@@ -52,7 +50,7 @@ def test_result_arrives_as_from_a_broker(wire: Wire, clock: Clock) -> None:
     assert only(process, "one").result == {"n": [1, 2]}
 
 
-def test_without_trouble_no_time_passes_but_a_last_poll(wire: Wire, clock: Clock) -> None:
+def test_without_trouble_no_time_passes_but_a_last_poll(wire, clock):
     process = toy_line()
 
     wire.run_until_settled(clock)
@@ -62,7 +60,7 @@ def test_without_trouble_no_time_passes_but_a_last_poll(wire: Wire, clock: Clock
     assert clock.now == NOON + timedelta(seconds=5)
 
 
-def test_a_backoff_is_waited_for_and_not_longer(wire: Wire, clock: Clock) -> None:
+def test_a_backoff_is_waited_for_and_not_longer(wire, clock):
     process = toy_line()
 
     with scripted({"toy.alpha": [Unavailable("http_503", "busy"), Transient("http_500", "oops")]}):
@@ -72,9 +70,7 @@ def test_a_backoff_is_waited_for_and_not_longer(wire: Wire, clock: Clock) -> Non
     assert seconds("claimed") == [0, 2, 4, 4]
 
 
-def test_an_expired_step_is_swept_after_its_grace_and_a_jump_is_no_outage(
-    wire: Wire, clock: Clock
-) -> None:
+def test_an_expired_step_is_swept_after_its_grace_and_a_jump_is_no_outage(wire, clock):
     process = toy_line()
     # A sweep in the past: the next one would take a jump for a gap, and extend the deadline.
     supervisor.sweep()
@@ -87,7 +83,7 @@ def test_an_expired_step_is_swept_after_its_grace_and_a_jump_is_no_outage(
 
 
 @override_settings(SAS_EXPIRY_GRACE_SECONDS=20)
-def test_a_long_grace_is_swept_through(wire: Wire, clock: Clock) -> None:
+def test_a_long_grace_is_swept_through(wire, clock):
     toy_line()
     supervisor.sweep()
 
@@ -97,9 +93,7 @@ def test_a_long_grace_is_swept_through(wire: Wire, clock: Clock) -> None:
     assert seconds("expired") == [50.001]
 
 
-def test_what_has_been_due_for_long_is_swept_before_anything_jumps(
-    wire: Wire, clock: Clock
-) -> None:
+def test_what_has_been_due_for_long_is_swept_before_anything_jumps(wire, clock):
     """Also where the next instant at which something is due is far away."""
     submit("toy_waiting", subject="Toy 2", input={})
     with scripted({"toy.alpha": [Permanent("http_404", "gone")]}):
@@ -114,7 +108,7 @@ def test_what_has_been_due_for_long_is_swept_before_anything_jumps(
     assert seconds("expired") == [60]
 
 
-def test_a_lost_wake_up_is_made_up_for_by_a_poll(wire: Wire, clock: Clock) -> None:
+def test_a_lost_wake_up_is_made_up_for_by_a_poll(wire, clock):
     process = toy_line()
 
     with broken_wire(wire, [drops, drops]):
@@ -125,7 +119,7 @@ def test_a_lost_wake_up_is_made_up_for_by_a_poll(wire: Wire, clock: Clock) -> No
     assert only(process, "one").attempt == 1
 
 
-def test_calls_that_died_with_their_process_expire(wire: Wire, clock: Clock) -> None:
+def test_calls_that_died_with_their_process_expire(wire, clock):
     process = toy_line()
     supervisor.sweep()
     scheduler.advance()
@@ -138,7 +132,7 @@ def test_calls_that_died_with_their_process_expire(wire: Wire, clock: Clock) -> 
     assert seconds("expired") == [31.001]
 
 
-def test_an_open_breaker_is_waited_for(wire: Wire, clock: Clock) -> None:
+def test_an_open_breaker_is_waited_for(wire, clock):
     process = toy_line()
     Flow.objects.filter(agent="toy.alpha").update(
         unavailable_streak=10, opened_at=NOON, open_until=NOON + timedelta(seconds=30)
@@ -150,7 +144,7 @@ def test_an_open_breaker_is_waited_for(wire: Wire, clock: Clock) -> None:
     assert seconds("claimed") == [30, 30]
 
 
-def test_hours_pass_for_a_step_that_waits_long(wire: Wire, clock: Clock) -> None:
+def test_hours_pass_for_a_step_that_waits_long(wire, clock):
     process = submit("toy_waiting", subject="Toy 1", input={})
 
     with scripted({"toy.alpha": [Permanent("http_404", "gone")]}):
@@ -160,7 +154,7 @@ def test_hours_pass_for_a_step_that_waits_long(wire: Wire, clock: Clock) -> None
     assert seconds("claimed") == [0, 7200]
 
 
-def test_what_only_a_poll_finds_is_found(wire: Wire, clock: Clock) -> None:
+def test_what_only_a_poll_finds_is_found(wire, clock):
     process = toy_line()
     with scripted({"toy.alpha": [dies]}):
         wire.run_until_idle()
@@ -181,7 +175,7 @@ def test_what_only_a_poll_finds_is_found(wire: Wire, clock: Clock) -> None:
     assert_processed(process)
 
 
-def test_a_process_in_error_is_an_end(wire: Wire, clock: Clock) -> None:
+def test_a_process_in_error_is_an_end(wire, clock):
     process = toy_line()
 
     with scripted({"toy.alpha": [always(Transient("http_500", "oops"))]}) as calls:
@@ -195,7 +189,7 @@ def test_a_process_in_error_is_an_end(wire: Wire, clock: Clock) -> None:
     assert_invariants()
 
 
-def test_run_that_never_settles_fails_and_names_its_wait_reason(wire: Wire, clock: Clock) -> None:
+def test_run_that_never_settles_fails_and_names_its_wait_reason(wire, clock):
     toy_line()
     wire.is_down = True
 
@@ -207,7 +201,7 @@ def test_run_that_never_settles_fails_and_names_its_wait_reason(wire: Wire, cloc
     assert "The wire is down." in str(caught.value)
 
 
-def test_a_step_that_fails_for_ever_is_named(wire: Wire, clock: Clock) -> None:
+def test_a_step_that_fails_for_ever_is_named(wire, clock):
     toy_line()
 
     with (
@@ -220,9 +214,7 @@ def test_a_step_that_fails_for_ever_is_named(wire: Wire, clock: Clock) -> None:
 @pytest.mark.parametrize(
     ("passed", "claims"), [(1.9, 1), (2, 2), (3600, 3)], ids=["before", "at", "long after"]
 )
-def test_running_for_a_time_does_what_is_due_by_then(
-    wire: Wire, clock: Clock, passed: float, claims: int
-) -> None:
+def test_running_for_a_time_does_what_is_due_by_then(wire, clock, passed, claims):
     toy_line()
 
     with scripted({"toy.alpha": [Unavailable("http_503", "busy"), {}]}):
@@ -232,7 +224,7 @@ def test_running_for_a_time_does_what_is_due_by_then(
     assert Journal.objects.filter(event="claimed").count() == (claims if passed < 2 else 3)
 
 
-def test_running_for_a_time_is_no_outage(wire: Wire, clock: Clock) -> None:
+def test_running_for_a_time_is_no_outage(wire, clock):
     toy_line()
     supervisor.sweep()
 
@@ -242,7 +234,7 @@ def test_running_for_a_time_is_no_outage(wire: Wire, clock: Clock) -> None:
     assert seconds("expired") == [31.001]
 
 
-def test_moving_the_clock_alone_is_an_outage(wire: Wire, clock: Clock) -> None:
+def test_moving_the_clock_alone_is_an_outage(wire, clock):
     process = toy_line()
     supervisor.sweep()
     with scripted({"toy.alpha": [dies]}):
@@ -254,7 +246,7 @@ def test_moving_the_clock_alone_is_an_outage(wire: Wire, clock: Clock) -> None:
     assert only(process, "one").complete_by == NOON + timedelta(seconds=50)
 
 
-def test_a_worker_that_died_over_a_message_has_it_delivered_again(wire: Wire) -> None:
+def test_a_worker_that_died_over_a_message_has_it_delivered_again(wire):
     runs: list[None] = []
 
     def dies_at_first() -> None:
@@ -273,7 +265,7 @@ def test_a_worker_that_died_over_a_message_has_it_delivered_again(wire: Wire) ->
     assert (wire.messages, len(runs)) == ([], 2)
 
 
-def test_a_process_that_died_in_a_call_does_not_come_back(wire: Wire, clock: Clock) -> None:
+def test_a_process_that_died_in_a_call_does_not_come_back(wire, clock):
     process = toy_line()
 
     with scripted({"toy.alpha": [dies]}) as calls:
@@ -284,7 +276,7 @@ def test_a_process_that_died_in_a_call_does_not_come_back(wire: Wire, clock: Clo
     assert only(process, "one").state == "processing"
 
 
-def test_a_call_whose_time_has_passed_is_not_begun(wire: Wire, clock: Clock) -> None:
+def test_a_call_whose_time_has_passed_is_not_begun(wire, clock):
     process = toy_line()
     supervisor.sweep()
 

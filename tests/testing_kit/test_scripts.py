@@ -17,8 +17,6 @@ from workers.exceptions import Permanent, Refused, Transient, Unavailable, Unkno
 from workers.models import Journal, Process, Step
 from workers.testing import (
     Called,
-    Clock,
-    Wire,
     WorkerDied,
     always,
     assert_processed,
@@ -41,7 +39,7 @@ def step(process: Process, name: str) -> Step:
     return Step.objects.get(process=process, name=name)
 
 
-def test_each_item_is_one_call_and_then_the_real_agent_is_asked(wire: Wire, clock: Clock) -> None:
+def test_each_item_is_one_call_and_then_the_real_agent_is_asked(wire, clock):
     process = submitted(n=7)
 
     with scripted(
@@ -60,7 +58,7 @@ def test_each_item_is_one_call_and_then_the_real_agent_is_asked(wire: Wire, cloc
     assert toy.calls["toy.alpha"] == [one.idempotency_key]
 
 
-def test_a_dict_is_the_result_and_a_callable_is_called(wire: Wire, clock: Clock) -> None:
+def test_a_dict_is_the_result_and_a_callable_is_called(wire, clock):
     process = submitted(n=7)
 
     with scripted({"toy.alpha": [{"id": 1}], "toy.beta": [lambda call: {"n": call.payload["n"]}]}):
@@ -80,7 +78,7 @@ def test_a_dict_is_the_result_and_a_callable_is_called(wire: Wire, clock: Clock)
     ],
     ids=["refused", "permanent", "bug"],
 )
-def test_an_exception_is_raised(wire: Wire, clock: Clock, fault: Exception, state: str) -> None:
+def test_an_exception_is_raised(wire, clock, fault, state):
     process = submitted()
 
     with scripted({"toy.alpha": [fault]}):
@@ -94,9 +92,7 @@ def test_an_exception_is_raised(wire: Wire, clock: Clock, fault: Exception, stat
     [(dies, False), (runs_then_dies, True), (is_late, True)],
     ids=lambda value: getattr(value, "name", value),
 )
-def test_a_call_that_is_never_told_of_expires(
-    wire: Wire, clock: Clock, act: Any, was_run: bool
-) -> None:
+def test_a_call_that_is_never_told_of_expires(wire, clock, act, was_run):
     process = submitted()
 
     with scripted({"toy.alpha": [act]}) as calls:
@@ -113,9 +109,7 @@ def test_a_call_that_is_never_told_of_expires(
 
 
 @pytest.mark.parametrize("act", [dies, runs_then_dies, is_late], ids=lambda act: act.name)
-def test_a_local_agent_that_does_not_come_back_leaves_no_write(
-    wire: Wire, clock: Clock, act: Any
-) -> None:
+def test_a_local_agent_that_does_not_come_back_leaves_no_write(wire, clock, act):
     process = submitted("toy_local")
 
     with scripted({"toy.writer": [act]}):
@@ -127,7 +121,7 @@ def test_a_local_agent_that_does_not_come_back_leaves_no_write(
     assert Group.objects.count() == 1
 
 
-def test_a_process_dies_with_all_calls_that_it_holds(wire: Wire, clock: Clock) -> None:
+def test_a_process_dies_with_all_calls_that_it_holds(wire, clock):
     with scripted({"toy.alpha": [{}, dies]}) as calls:
         processes = [submitted("toy_fallback") for _ in range(3)]
         scheduler.advance()
@@ -140,7 +134,7 @@ def test_a_process_dies_with_all_calls_that_it_holds(wire: Wire, clock: Clock) -
     assert at_work.filter(state="processing").count() == 3
 
 
-def test_calls_and_their_replies_are_in_the_order_of_the_claims(wire: Wire, clock: Clock) -> None:
+def test_calls_and_their_replies_are_in_the_order_of_the_claims(wire, clock):
     for _ in range(20):
         submitted("toy_fallback")
     scheduler.advance()
@@ -155,7 +149,7 @@ def test_calls_and_their_replies_are_in_the_order_of_the_claims(wire: Wire, cloc
     assert [reply.step_id for reply in answered.replies] == steps
 
 
-def test_the_same_for_good(wire: Wire, clock: Clock) -> None:
+def test_the_same_for_good(wire, clock):
     submitted()
 
     with scripted({"toy.alpha": [{}, always(Transient("http_500", "oops"))]}) as calls:
@@ -166,7 +160,7 @@ def test_the_same_for_good(wire: Wire, clock: Clock) -> None:
     assert len([call for call in calls if call.agent == "toy.alpha"]) == 4
 
 
-def test_a_fault_raised_for_the_tenth_time_is_like_the_first(wire: Wire) -> None:
+def test_a_fault_raised_for_the_tenth_time_is_like_the_first(wire):
     fault = Transient("http_500", "oops")
     depths: list[int] = []
     with scripted({"toy.alpha": [always(fault)]}):
@@ -178,9 +172,7 @@ def test_a_fault_raised_for_the_tenth_time_is_like_the_first(wire: Wire) -> None
     assert len(set(depths)) == 1
 
 
-def test_what_is_done_otherwise_goes_for_unnamed_agents_and_for_lists_that_are_over(
-    wire: Wire, clock: Clock
-) -> None:
+def test_what_is_done_otherwise_goes_for_unnamed_agents_and_for_lists_that_are_over(wire, clock):
     process = submitted("toy_diamond")
 
     with scripted({"toy.alpha": [runs]}, otherwise={"id": 1}):
@@ -200,9 +192,7 @@ def test_what_is_done_otherwise_goes_for_unnamed_agents_and_for_lists_that_are_o
     [(never_happened, ["run", "probe", "run"]), ({"id": 7}, ["run", "probe"])],
     ids=["never happened", "happened"],
 )
-def test_a_queryable_agent_is_asked_after_a_call_in_doubt(
-    wire: Wire, clock: Clock, probe: Any, calls_made: list[str]
-) -> None:
+def test_a_queryable_agent_is_asked_after_a_call_in_doubt(wire, clock, probe, calls_made):
     process = submitted("toy_queried")
 
     with scripted({"toy.asker": [dies]}, otherwise={}, probes={"toy.asker": [probe]}) as calls:
@@ -217,8 +207,8 @@ def test_a_queryable_agent_is_asked_after_a_call_in_doubt(
     ("others", "asked"), [({}, 1), ({"otherwise": {}}, 0)], ids=["real", "scripted"]
 )
 def test_a_probe_no_list_says_anything_about_reaches_a_service_only_with_real_agents(
-    wire: Wire, clock: Clock, others: dict[str, Any], asked: int
-) -> None:
+    wire, clock, others, asked
+):
     process = submitted("toy_queried")
 
     with scripted({"toy.asker": [dies]}, **others):
@@ -228,7 +218,7 @@ def test_a_probe_no_list_says_anything_about_reaches_a_service_only_with_real_ag
     assert len(toy.calls["toy.asker?"]) == asked
 
 
-def test_a_deferral_leaves_the_step_to_an_answer(wire: Wire, clock: Clock) -> None:
+def test_a_deferral_leaves_the_step_to_an_answer(wire, clock):
     process = submitted("toy_answered")
 
     with scripted({"toy.alpha": [Deferred(600, question="Paid?")]}, otherwise={}):
@@ -241,7 +231,7 @@ def test_a_deferral_leaves_the_step_to_an_answer(wire: Wire, clock: Clock) -> No
     assert step(process, "ask").result == {"yes": True}
 
 
-def test_scripts_within_scripts_and_after_the_block_the_real_agents(wire: Wire) -> None:
+def test_scripts_within_scripts_and_after_the_block_the_real_agents(wire):
     real, threads = registry.agent("toy.alpha"), call_pool.threads
     with scripted({"toy.alpha": [{"from": "outer"}]}) as outer:
         with scripted({"toy.alpha": [runs]}) as inner:
@@ -259,13 +249,13 @@ def test_scripts_within_scripts_and_after_the_block_the_real_agents(wire: Wire) 
     assert call_pool.threads is threads
 
 
-def test_script_for_unknown_agent_is_refused() -> None:
+def test_script_for_unknown_agent_is_refused():
     with pytest.raises(UnknownAgent), scripted({"toy.alpah": []}):
         pass
 
 
 @pytest.mark.parametrize("item", [Unavailable, 7], ids=["a class", "a number"])
-def test_what_no_call_can_do_is_refused_at_once(item: Any) -> None:
+def test_what_no_call_can_do_is_refused_at_once(item):
     real = dict(registry._agents)
 
     with pytest.raises(TypeError, match="nothing that a"), scripted({"toy.delta": [item]}):
@@ -274,7 +264,7 @@ def test_what_no_call_can_do_is_refused_at_once(item: Any) -> None:
     assert registry._agents == real
 
 
-def test_a_callable_sees_the_test_s_own_transaction(wire: Wire) -> None:
+def test_a_callable_sees_the_test_s_own_transaction(wire):
     """Calls are made in the test's thread, so on the test's connection."""
     seen: list[str] = []
 
@@ -289,5 +279,5 @@ def test_a_callable_sees_the_test_s_own_transaction(wire: Wire) -> None:
     assert seen == ["processing"]
 
 
-def test_nothing_of_the_engine_catches_a_worker_s_death() -> None:
+def test_nothing_of_the_engine_catches_a_worker_s_death():
     assert not issubclass(WorkerDied, Exception)

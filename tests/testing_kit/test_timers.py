@@ -11,7 +11,7 @@ from workers.definitions.agent import Deferred
 from workers.exceptions import Unavailable
 from workers.models import Flow, Journal, Process
 from workers.rules.rate_limit import REFILL, SAVED_UP
-from workers.testing import Clock, Wire, always, assert_processed, assert_undone, scripted
+from workers.testing import always, assert_processed, assert_undone, scripted
 from workers.wire import dispatch
 
 
@@ -21,7 +21,7 @@ def seconds(event: str) -> list[float]:
     return [(at - NOON).total_seconds() for at in instants]
 
 
-def test_a_process_s_own_deadline_is_come_to(wire: Wire, clock: Clock) -> None:
+def test_a_process_s_own_deadline_is_come_to(wire, clock):
     process = submit("toy_dated", subject="Toy 1", input={})
 
     with scripted({"toy.beta": [always(Unavailable("http_503", "busy", retry_after=9000))]}):
@@ -31,9 +31,7 @@ def test_a_process_s_own_deadline_is_come_to(wire: Wire, clock: Clock) -> None:
     assert seconds("compensating") == [3600]
 
 
-def test_deferred_step_without_answer_is_escalated_and_then_expires(
-    wire: Wire, clock: Clock
-) -> None:
+def test_deferred_step_without_answer_is_escalated_and_then_expires(wire, clock):
     process = submit("toy_answered", subject="Toy 1", input={})
     asked = Deferred(600, escalate_after_seconds=100, is_asked_once=True)
 
@@ -45,9 +43,7 @@ def test_deferred_step_without_answer_is_escalated_and_then_expires(
     assert Process.objects.get(pk=process.pk).state == "error"
 
 
-def test_a_rate_is_waited_for_and_no_thread_looks_in_real_time(
-    wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rate_is_waited_for_and_no_thread_looks_in_real_time(wire, clock, monkeypatch):
     monkeypatch.setattr(dispatch._look, "_timer", None)
     Flow.objects.filter(agent="toy.alpha").update(rate_per_second=1)
     for n in range(3):
@@ -60,7 +56,7 @@ def test_a_rate_is_waited_for_and_no_thread_looks_in_real_time(
     assert seconds("claimed") == pytest.approx([0, first, first + 1 / REFILL], abs=0.01)
 
 
-def test_a_paused_process_is_no_reason_to_let_time_pass(wire: Wire, clock: Clock) -> None:
+def test_a_paused_process_is_no_reason_to_let_time_pass(wire, clock):
     process = submit("toy_line", subject="Toy 1", input={})
     with scripted({"toy.alpha": [Unavailable("http_503", "busy", retry_after=3600)]}):
         wire.run_until_idle()

@@ -4,11 +4,10 @@ import pytest
 from django.db import transaction
 
 import workers
-from workers.testing import Wire
 from workers.wire import dispatch
 
 
-def test_a_verb_wakes_at_once_where_nothing_will_be_committed(wire: Wire) -> None:
+def test_a_verb_wakes_at_once_where_nothing_will_be_committed(wire):
     process = workers.submit("toy_line", subject="Toy 1", input={})
 
     workers.cancel(process.pk, actor="ann", reason="why")
@@ -17,7 +16,7 @@ def test_a_verb_wakes_at_once_where_nothing_will_be_committed(wire: Wire) -> Non
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_verb_wakes_once_the_application_has_committed(wire: Wire) -> None:
+def test_a_verb_wakes_once_the_application_has_committed(wire):
     process = workers.submit("toy_line", subject="Toy 1", input={})
     wire.drop_all()
 
@@ -28,7 +27,7 @@ def test_a_verb_wakes_once_the_application_has_committed(wire: Wire) -> None:
     assert len(wire.of(dispatch.ADVANCE)) == 1
 
 
-def test_a_wake_up_of_before_the_block_is_taken_by_the_scheduler(wire: Wire) -> None:
+def test_a_wake_up_of_before_the_block_is_taken_by_the_scheduler(wire):
     """It is sent by a thread, which may send once the wire is there."""
     process = workers.submit("toy_line", subject="Toy 1", input={})
     wire.drop_all()

@@ -21,9 +21,6 @@ PAY = register_provider(
 )
 BANK = register_provider(
     Provider(
-        "toy-bank",
-        secrets=lambda: secrets.get("toy-bank", []),
-        answers=_answers,
-        scheme=stripe,
+        "toy-bank", secrets=lambda: secrets.get("toy-bank", []), answers=_answers, scheme=stripe
     )
 )

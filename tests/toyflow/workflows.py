@@ -95,9 +95,7 @@ FALLBACK_UNDO = register_workflow(
 )
 WAITING = register_workflow(
     Workflow(
-        "toy_waiting",
-        1,
-        (step("slow", "toy.alpha", on_failure=OnFailure.WAIT, wait_seconds=7200),),
+        "toy_waiting", 1, (step("slow", "toy.alpha", on_failure=OnFailure.WAIT, wait_seconds=7200),)
     )
 )
 PARALLEL = register_workflow(
@@ -135,9 +133,7 @@ ANSWERED = register_workflow(
 )
 EVENT = register_workflow(
     Workflow(
-        "toy_event",
-        1,
-        (step("work", "toy.alpha"), step("arrives", "toy.quiet", after="work")),
+        "toy_event", 1, (step("work", "toy.alpha"), step("arrives", "toy.quiet", after="work"))
     )
 )
 CONDITIONAL = register_workflow(

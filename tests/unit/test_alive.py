@@ -12,7 +12,7 @@ from workers import alive
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def file(tmp_path, monkeypatch) -> Path:
     path = tmp_path / "alive"
     monkeypatch.setenv(alive.VARIABLE, str(path))
     return path
@@ -28,7 +28,7 @@ def marked(path: Path, at: float, role: str = "worker") -> str:
     ("age", "says"),
     [(0, ""), (20, ""), (20.5, "marked"), (3600, "3600 s ago: it is frozen or gone")],
 )
-def test_a_process_lives_that_marked_its_file_of_late(file: Path, age: float, says: str) -> None:
+def test_a_process_lives_that_marked_its_file_of_late(file, age, says):
     said = alive.problem("worker", marked(file, 1000), 1000 + age)
     assert says in said
     assert bool(said) is bool(says)
@@ -42,18 +42,16 @@ def test_a_process_lives_that_marked_its_file_of_late(file: Path, age: float, sa
         ("/nowhere/at/all", "No such file or directory. Is the beat running?"),
     ],
 )
-def test_without_a_file_it_does_not(name: str | None, says: str) -> None:
+def test_without_a_file_it_does_not(name, says):
     assert says in alive.problem("beat", name)
 
 
-def test_the_file_of_another_role_proves_nothing(file: Path) -> None:
+def test_the_file_of_another_role_proves_nothing(file):
     said = alive.problem("beat", marked(file, 1000), 1000)
     assert "must be written by a beat, got one of a 'worker'" in said
 
 
-def test_a_process_marks_its_file_again_and_makes_it_anew(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_marks_its_file_again_and_makes_it_anew(file, monkeypatch):
     rounds = iter([None, file.unlink, None])
     seen: list[float] = []
 
@@ -92,30 +90,26 @@ def test_a_process_marks_its_file_again_and_makes_it_anew(
     assert alive.problem("worker", str(file)) == ""
 
 
-def test_without_a_name_nothing_is_written_and_no_thread_runs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_a_name_nothing_is_written_and_no_thread_runs(monkeypatch):
     monkeypatch.delenv(alive.VARIABLE, raising=False)
     before = threading.active_count()
     alive.keep("worker")
     assert threading.active_count() == before
 
 
-def test_a_file_that_cannot_be_written_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_written_ends_the_process(monkeypatch):
     monkeypatch.setenv(alive.VARIABLE, "/nowhere/at/all")
     with pytest.raises(SystemExit, match="must name a file that this process may write, got '/no"):
         alive.keep("worker")
 
 
 @pytest.mark.parametrize("words", [[], ["agent"], ["worker", "beat"]])
-def test_a_wrong_call_is_no_answer(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_call_is_no_answer(words, capsys):
     assert alive.main(words) == 2
     assert capsys.readouterr().err.startswith("usage: python -m workers.alive {worker,beat,")
 
 
-def test_a_probe_gets_its_answer_as_an_exit_code(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_probe_gets_its_answer_as_an_exit_code(file, capsys):
     assert alive.main(["worker"]) == 1
     assert "Is the worker running?" in capsys.readouterr().err
     file.write_text("worker 17\n")

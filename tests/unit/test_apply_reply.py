@@ -37,7 +37,7 @@ def _claimed(step: StepRow) -> None:
     step.started_at = NOW
 
 
-def test_a_result_settles_its_step_and_ends_the_claim() -> None:
+def test_a_result_settles_its_step_and_ends_the_claim():
     step = a_step()
     locked = a_process(step)
 
@@ -50,7 +50,7 @@ def test_a_result_settles_its_step_and_ends_the_claim() -> None:
 
 
 @pytest.mark.parametrize("state", ["waiting", "pending", "processed", "error", "skipped"])
-def test_a_reply_to_a_step_without_a_claim_changes_nothing(state: str) -> None:
+def test_a_reply_to_a_step_without_a_claim_changes_nothing(state):
     step = a_step(state=state)
     before = repr(step)
     locked = a_process(step)
@@ -61,7 +61,7 @@ def test_a_reply_to_a_step_without_a_claim_changes_nothing(state: str) -> None:
     assert (locked.entries, locked.alerts, locked.step_origins) == ([], [], {})
 
 
-def test_a_reply_to_a_superseded_claim_changes_nothing() -> None:
+def test_a_reply_to_a_superseded_claim_changes_nothing():
     step = a_step()
     before = repr(step)
     locked = a_process(step)
@@ -72,7 +72,7 @@ def test_a_reply_to_a_superseded_claim_changes_nothing() -> None:
     assert locked.step_origins == {}
 
 
-def test_a_reply_that_holds_is_accepted_however_late_it_is_read() -> None:
+def test_a_reply_that_holds_is_accepted_however_late_it_is_read():
     step = a_step(complete_by=NOW - timedelta(hours=1), started_at=NOW - timedelta(hours=2))
 
     assert apply_reply.apply_reply(a_process(step), a_reply(step), "scheduler")
@@ -80,7 +80,7 @@ def test_a_reply_that_holds_is_accepted_however_late_it_is_read() -> None:
     assert step.state == "processed"
 
 
-def test_a_transient_fault_below_the_threshold_is_tried_again_after_a_backoff() -> None:
+def test_a_transient_fault_below_the_threshold_is_tried_again_after_a_backoff():
     step = a_step(failure_count=1, failure_threshold=3)
     locked = a_process(step)
 
@@ -93,7 +93,7 @@ def test_a_transient_fault_below_the_threshold_is_tried_again_after_a_backoff() 
     assert locked.alerts == []
 
 
-def test_a_transient_fault_at_the_threshold_is_an_error_with_one_alert() -> None:
+def test_a_transient_fault_at_the_threshold_is_an_error_with_one_alert():
     step = a_step(failure_count=2, failure_threshold=3)
     locked = a_process(step)
 
@@ -104,7 +104,7 @@ def test_a_transient_fault_at_the_threshold_is_an_error_with_one_alert() -> None
     assert [alert.code for alert in locked.alerts] == ["process_error"]
 
 
-def test_unavailable_counts_no_failure() -> None:
+def test_unavailable_counts_no_failure():
     step = a_step(failure_count=2, failure_threshold=3, unavailable_count=40)
     locked = a_process(step)
 
@@ -120,9 +120,7 @@ def test_unavailable_counts_no_failure() -> None:
 
 @pytest.mark.parametrize("code", ["credentials_refused", "address_wrong"])
 @pytest.mark.parametrize("on_failure", ["error", "compensate", "ask"])
-def test_step_refused_alone_goes_to_an_operator_at_its_threshold(
-    code: str, on_failure: str
-) -> None:
+def test_step_refused_alone_goes_to_an_operator_at_its_threshold(code, on_failure):
     step = a_step(failure_threshold=3, on_failure=on_failure)
     states = []
     # The first refusal may be the first of an outage, whatever came before it.
@@ -139,7 +137,7 @@ def test_step_refused_alone_goes_to_an_operator_at_its_threshold(
     assert [alert.code for alert in locked.alerts] == ["process_error"]
 
 
-def test_step_refused_with_all_others_waits_for_as_long_as_it_takes() -> None:
+def test_step_refused_with_all_others_waits_for_as_long_as_it_takes():
     step = a_step(failure_threshold=1, on_failure="compensate")
     for _ in range(50):
         _claimed(step)
@@ -150,7 +148,7 @@ def test_step_refused_with_all_others_waits_for_as_long_as_it_takes() -> None:
     assert (step.state, step.failure_count, locked.alerts) == ("pending", 0, [])
 
 
-def test_doubt_of_a_step_that_was_refused_with_all_others_undoes_nothing() -> None:
+def test_doubt_of_a_step_that_was_refused_with_all_others_undoes_nothing():
     step = a_step(on_failure="compensate", key_retention_seconds=60, key_used_at=NOW)
     locked = a_process(step)
     fault = a_fault("unavailable", code="credentials_refused")
@@ -164,7 +162,7 @@ def test_doubt_of_a_step_that_was_refused_with_all_others_undoes_nothing() -> No
     assert [alert.code for alert in locked.alerts] == ["process_error"]
 
 
-def test_unavailable_leaves_an_earlier_doubt_standing() -> None:
+def test_unavailable_leaves_an_earlier_doubt_standing():
     step = a_step(is_in_doubt=True)
 
     apply_reply.apply_reply(a_process(step), a_reply(step, a_fault("unavailable")), "scheduler")
@@ -172,7 +170,7 @@ def test_unavailable_leaves_an_earlier_doubt_standing() -> None:
     assert step.may_have_effect
 
 
-def test_a_permanent_fault_is_an_error_at_once() -> None:
+def test_a_permanent_fault_is_an_error_at_once():
     step = a_step(failure_count=0, failure_threshold=3)
     locked = a_process(step)
 
@@ -189,7 +187,7 @@ def test_a_permanent_fault_is_an_error_at_once() -> None:
     assert len(locked.alerts) == 1
 
 
-def test_a_later_refusal_does_not_clear_an_earlier_doubt() -> None:
+def test_a_later_refusal_does_not_clear_an_earlier_doubt():
     step = a_step(is_in_doubt=True, fallbacks=[{"agent": "toy.beta"}])
     locked = a_process(step)
 
@@ -199,7 +197,7 @@ def test_a_later_refusal_does_not_clear_an_earlier_doubt() -> None:
     assert (step.state, step.agent) == ("error", "toy.alpha")
 
 
-def test_a_refused_step_goes_to_its_fallback_agent() -> None:
+def test_a_refused_step_goes_to_its_fallback_agent():
     step = a_step(fallbacks=[{"agent": "toy.beta"}, {"agent": "toy.gamma"}], failure_count=2)
     locked = a_process(step)
 
@@ -216,7 +214,7 @@ def test_a_refused_step_goes_to_its_fallback_agent() -> None:
     assert locked.alerts == []
 
 
-def test_a_step_that_may_have_had_its_effect_never_falls_back() -> None:
+def test_a_step_that_may_have_had_its_effect_never_falls_back():
     step = a_step(fallbacks=[{"agent": "toy.beta"}], failure_count=2, failure_threshold=3)
     locked = a_process(step)
 
@@ -226,7 +224,7 @@ def test_a_step_that_may_have_had_its_effect_never_falls_back() -> None:
     assert locked.process.state == "error"
 
 
-def test_an_optional_step_is_skipped_with_an_alert() -> None:
+def test_an_optional_step_is_skipped_with_an_alert():
     step = a_step(is_optional=True)
     locked = a_process(step)
 
@@ -238,7 +236,7 @@ def test_an_optional_step_is_skipped_with_an_alert() -> None:
     assert [alert.code for alert in locked.alerts] == ["step_skipped"]
 
 
-def test_a_step_is_ready_once_all_before_it_are_settled() -> None:
+def test_a_step_is_ready_once_all_before_it_are_settled():
     left, right = a_step("left", "processed", result={}), a_step("right")
     bottom = a_step("bottom", "waiting", after=["left", "right"])
     locked = a_process(left, right, bottom)
@@ -249,13 +247,13 @@ def test_a_step_is_ready_once_all_before_it_are_settled() -> None:
     assert apply_reply.ready_steps(locked, "scheduler") == [bottom]
 
 
-def test_nothing_new_begins_while_the_process_is_in_error() -> None:
+def test_nothing_new_begins_while_the_process_is_in_error():
     locked = a_process(a_step("a", "processed"), a_step("b", "waiting", after=["a"]), state="error")
 
     assert apply_reply.ready_steps(locked, "scheduler") == []
 
 
-def test_a_process_with_an_open_step_is_not_finished() -> None:
+def test_a_process_with_an_open_step_is_not_finished():
     locked = a_process(a_step("a", "processed"), a_step("b"))
 
     apply_reply.finish(locked, "scheduler")
@@ -272,7 +270,7 @@ def test_a_process_with_an_open_step_is_not_finished() -> None:
         *((state, False) for state in ("waiting", "pending", "processing", "error", "cancelled")),
     ],
 )
-def test_only_what_is_settled_lets_the_next_step_begin(before: str, is_ready: bool) -> None:
+def test_only_what_is_settled_lets_the_next_step_begin(before, is_ready):
     last = a_step("last", "waiting", after=["one", "other"])
     locked = a_process(a_step("one", "processed"), a_step("other", before), last)
     if before == "waiting":
@@ -282,7 +280,7 @@ def test_only_what_is_settled_lets_the_next_step_begin(before: str, is_ready: bo
     assert (last in apply_reply.ready_steps(locked, "scheduler")) == is_ready
 
 
-def test_a_refused_optional_step_is_skipped_and_no_other_agent_is_asked() -> None:
+def test_a_refused_optional_step_is_skipped_and_no_other_agent_is_asked():
     step = a_step(is_optional=True, fallbacks=[{"agent": "toy.beta"}])
     locked = a_process(step)
 
@@ -291,7 +289,7 @@ def test_a_refused_optional_step_is_skipped_and_no_other_agent_is_asked() -> Non
     assert (step.state, step.agent) == ("skipped", "toy.alpha")
 
 
-def test_a_refusal_that_was_left_to_be_decided_on_undoes_the_process() -> None:
+def test_a_refusal_that_was_left_to_be_decided_on_undoes_the_process():
     # It came while other steps were undone, to begin again.
     step = a_step("one", "error", fault=a_fault("refused"))
     locked = a_process(step)

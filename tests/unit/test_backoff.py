@@ -10,11 +10,11 @@ from workers.rules.backoff import Backoff, is_exhausted
 @pytest.mark.parametrize(
     ("tries", "ceiling"), [(1, 2), (2, 4), (3, 8), (8, 256), (9, 300), (10_000, 300)]
 )
-def test_the_ceiling_doubles_up_to_the_cap(tries: int, ceiling: float) -> None:
+def test_the_ceiling_doubles_up_to_the_cap(tries, ceiling):
     assert Backoff(2, 300).ceiling(tries) == ceiling
 
 
-def test_the_delay_is_spread_over_the_whole_range() -> None:
+def test_the_delay_is_spread_over_the_whole_range():
     rng = Random(7)
 
     delays = [Backoff(2, 300).seconds(4, rng) for _ in range(1000)]
@@ -25,5 +25,5 @@ def test_the_delay_is_spread_over_the_whole_range() -> None:
 
 
 @pytest.mark.parametrize(("failures", "exhausted"), [(0, False), (2, False), (3, True), (4, True)])
-def test_the_threshold_is_the_number_of_attempts(failures: int, exhausted: bool) -> None:
+def test_the_threshold_is_the_number_of_attempts(failures, exhausted):
     assert is_exhausted(failures, 3) is exhausted

@@ -13,7 +13,7 @@ def after(breaker: Breaker, answers: list[bool], seconds: float = 0) -> Breaker:
     return breaker.after(answers, NOW + timedelta(seconds=seconds), 3, 30)
 
 
-def test_it_opens_at_the_threshold_and_not_before() -> None:
+def test_it_opens_at_the_threshold_and_not_before():
     assert after(Breaker(), [False, False]) == Breaker(streak=2)
 
     opened = after(Breaker(), [False] * 3)
@@ -21,7 +21,7 @@ def test_it_opens_at_the_threshold_and_not_before() -> None:
     assert opened == Breaker(3, NOW, NOW + timedelta(seconds=30))
 
 
-def test_one_good_answer_begins_the_count_afresh() -> None:
+def test_one_good_answer_begins_the_count_afresh():
     assert after(Breaker(streak=2), [True, False]) == Breaker(streak=1)
 
 
@@ -30,15 +30,13 @@ def test_one_good_answer_begins_the_count_afresh() -> None:
     [(0, 0, 0), (29, 0, 0), (30, 0, 1), (30, 1, 0), (30, 50, 0)],
     ids=["just opened", "still open", "probe", "probe under way", "draining"],
 )
-def test_an_open_breaker_lets_one_probe_through_when_its_time_is_over(
-    seconds: float, in_flight: int, room: int
-) -> None:
+def test_an_open_breaker_lets_one_probe_through_when_its_time_is_over(seconds, in_flight, room):
     opened = after(Breaker(), [False] * 3)
 
     assert opened.room(NOW + timedelta(seconds=seconds), 100, in_flight) == room
 
 
-def test_answers_that_were_under_way_do_not_open_it_anew() -> None:
+def test_answers_that_were_under_way_do_not_open_it_anew():
     opened = after(Breaker(), [False] * 3)
 
     later = after(opened, [False] * 20, seconds=5)
@@ -46,7 +44,7 @@ def test_answers_that_were_under_way_do_not_open_it_anew() -> None:
     assert (later.opened_at, later.open_until) == (opened.opened_at, opened.open_until)
 
 
-def test_a_probe_that_fails_opens_it_again_since_the_first_time() -> None:
+def test_a_probe_that_fails_opens_it_again_since_the_first_time():
     opened = after(Breaker(), [False] * 3)
 
     again = after(opened, [False], seconds=31)
@@ -55,7 +53,7 @@ def test_a_probe_that_fails_opens_it_again_since_the_first_time() -> None:
     assert again.open_until == NOW + timedelta(seconds=61)
 
 
-def test_a_probe_that_succeeds_closes_it() -> None:
+def test_a_probe_that_succeeds_closes_it():
     opened = after(Breaker(), [False] * 3)
 
     assert after(opened, [True], seconds=31) == Breaker()

@@ -29,7 +29,7 @@ def with_undo(locked: LockedProcess, forward: StepRow, state: str = "waiting") -
     return undo
 
 
-def test_it_is_known_to_be_done_by_hand() -> None:
+def test_it_is_known_to_be_done_by_hand():
     locked, step = by_hand()
 
     assert (step.state, evidence.of(step), locked.process.state) == (
@@ -39,14 +39,14 @@ def test_it_is_known_to_be_done_by_hand() -> None:
     )
 
 
-def test_what_changes_nothing_outside_needs_nobody() -> None:
+def test_what_changes_nothing_outside_needs_nobody():
     step = a_step("look", "error", effect="none")
     operator_commands.complete(a_process(step, state="error"), "look", {}, "operator:ann", "")
 
     assert evidence.of(step) == Evidence.NONE
 
 
-def test_a_plan_says_who_undoes_it() -> None:
+def test_a_plan_says_who_undoes_it():
     locked, _ = by_hand()
 
     plan = compensation.begin(locked, "cancelled", "operator:ann", "")
@@ -56,7 +56,7 @@ def test_a_plan_says_who_undoes_it() -> None:
 
 @pytest.mark.parametrize("is_in_doubt", [False, True])
 @pytest.mark.parametrize("state", ["waiting", "pending"])
-def test_its_undo_is_an_operators_and_no_agents(state: str, is_in_doubt: bool) -> None:
+def test_its_undo_is_an_operators_and_no_agents(state, is_in_doubt):
     locked, step = by_hand(is_in_doubt=is_in_doubt)
     compensation.begin(locked, "cancelled", "operator:ann", "")
     undo = with_undo(locked, step, state)
@@ -71,7 +71,7 @@ def test_its_undo_is_an_operators_and_no_agents(state: str, is_in_doubt: bool) -
     assert [alert.code for alert in locked.alerts] == ["undo_stuck"]
 
 
-def test_an_undo_that_was_given_up_is_not_resubmitted() -> None:
+def test_an_undo_that_was_given_up_is_not_resubmitted():
     locked, step = by_hand()
     compensation.begin(locked, "cancelled", "operator:ann", "")
     undo = with_undo(locked, step, "error")
@@ -84,7 +84,7 @@ def test_an_undo_that_was_given_up_is_not_resubmitted() -> None:
     assert (repr(undo), locked.process.state) == (before, "error")
 
 
-def test_once_a_person_has_undone_it_the_rest_follows() -> None:
+def test_once_a_person_has_undone_it_the_rest_follows():
     locked, step = by_hand()
     compensation.begin(locked, "cancelled", "operator:ann", "")
     with_undo(locked, step, "error")
@@ -97,7 +97,7 @@ def test_once_a_person_has_undone_it_the_rest_follows() -> None:
     assert locked.process.state == "cancelled"
 
 
-def test_beginning_again_asks_a_person_first() -> None:
+def test_beginning_again_asks_a_person_first():
     locked, step = by_hand()
     renewal = restart.begin(locked, "pay", "operator:ann", "")
     undo = with_undo(locked, step)
@@ -107,7 +107,7 @@ def test_beginning_again_asks_a_person_first() -> None:
     assert step.state == "processed"
 
 
-def test_what_a_service_did_is_undone_by_its_service() -> None:
+def test_what_a_service_did_is_undone_by_its_service():
     step = a_step("pay", "processed", undo=UNDO, may_have_effect=True)
     locked = a_process(step)
     plan = compensation.begin(locked, "cancelled", "operator:ann", "")
@@ -138,9 +138,7 @@ def forgotten(**columns: Any) -> tuple[LockedProcess, StepRow, StepRow]:
 
 @pytest.mark.parametrize("state", ["error", "cancelled", "skipped"])
 @pytest.mark.parametrize("is_in_doubt", [True, False])
-def test_undo_of_a_possible_effect_whose_key_is_forgotten_is_a_persons(
-    state: str, is_in_doubt: bool
-) -> None:
+def test_undo_of_a_possible_effect_whose_key_is_forgotten_is_a_persons(state, is_in_doubt):
     locked, _, undo = forgotten(state=state, is_in_doubt=is_in_doubt)
 
     assert apply_reply.give_up_doubtful(locked, undo, "scheduler")
@@ -153,7 +151,7 @@ def test_undo_of_a_possible_effect_whose_key_is_forgotten_is_a_persons(
 @pytest.mark.parametrize(
     ("hours", "names"), [(2, ("pay",)), (0, ())], ids=["forgotten", "remembered"]
 )
-def test_previews_name_what_a_service_has_forgotten(hours: int, names: tuple[str, ...]) -> None:
+def test_previews_name_what_a_service_has_forgotten(hours, names):
     locked, step, undo = forgotten(key_used_at=NOW - timedelta(hours=hours))
     locked.steps.remove(undo)
     locked.process.state, locked.process.outcome = "error", None
@@ -174,13 +172,13 @@ def test_previews_name_what_a_service_has_forgotten(hours: int, names: tuple[str
     ],
     ids=["remembered", "never forgotten", "certain", "known since", "can be asked", "none"],
 )
-def test_undo_that_finds_what_it_undoes_is_its_agents(columns: dict[str, Any]) -> None:
+def test_undo_that_finds_what_it_undoes_is_its_agents(columns):
     locked, _, undo = forgotten(**columns)
 
     assert not apply_reply.give_up_doubtful(locked, undo, "scheduler")
 
 
-def test_forgotten_effect_is_undone_once_a_person_says_that_nothing_happened() -> None:
+def test_forgotten_effect_is_undone_once_a_person_says_that_nothing_happened():
     locked, step, undo = forgotten()
     apply_reply.give_up_doubtful(locked, undo, "scheduler")
     locked.process.state = "error"

@@ -64,7 +64,7 @@ class Counting:
         return self.pool.submit(*work)
 
 
-def test_no_more_go_side_by_side_than_the_agent_says(pool: ThreadPoolExecutor) -> None:
+def test_no_more_go_side_by_side_than_the_agent_says(pool):
     begun, may_end = threading.Semaphore(0), threading.Event()
     counting: Any = Counting(pool)
     some = Calls(lambda one: begun.release() or (may_end.wait(5) and None), counting)  # type: ignore[func-returns-value]
@@ -82,9 +82,7 @@ def test_no_more_go_side_by_side_than_the_agent_says(pool: ThreadPoolExecutor) -
     assert some.room(Slow()) == 2
 
 
-def test_quick_call_is_taken_without_waiting_for_other_agents_call(
-    pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_quick_call_is_taken_without_waiting_for_other_agents_call(pool, monkeypatch):
     may_end, waited = threading.Event(), []
     some: Any = calls(pool, lambda one: None if isinstance(one.agent, Quick) else may_end.wait(5))  # type: ignore[arg-type,return-value]
     some.begin([work(Slow())])
@@ -106,9 +104,7 @@ def test_quick_call_is_taken_without_waiting_for_other_agents_call(
 @pytest.mark.parametrize(
     ("mean", "gathers"), [(0.0, 0.005), (0.4, 0.02), (60.0, 0.05)], ids=["none", "share", "most"]
 )
-def test_answers_of_one_agent_are_gathered_by_what_its_calls_take(
-    mean: float, gathers: float, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_of_one_agent_are_gathered_by_what_its_calls_take(mean, gathers, pool, monkeypatch):
     may_end, waited = threading.Event(), []
     first = work(Slow())
     some: Any = calls(pool, lambda one: None if one is first else may_end.wait(5))  # type: ignore[arg-type,return-value]
@@ -131,7 +127,7 @@ def test_answers_of_one_agent_are_gathered_by_what_its_calls_take(
     may_end.set()
 
 
-def test_calls_that_wait_too_long_for_a_thread_get_one_each(pool: ThreadPoolExecutor) -> None:
+def test_calls_that_wait_too_long_for_a_thread_get_one_each(pool):
     class Wide(Agent):
         name = "toy.wide"
         bundle_limit = 1
@@ -154,7 +150,7 @@ class Over(Deadline):
         return self.left
 
 
-def test_a_call_past_its_deadline_is_told_from_others(pool: ThreadPoolExecutor) -> None:
+def test_a_call_past_its_deadline_is_told_from_others(pool):
     may_end, late, fine = threading.Event(), Over(), Over()
     some = calls(pool, lambda one: may_end.wait(5) and None)
     some.begin([work(Slow(), late), work(Quick(), fine)][:1])
@@ -174,9 +170,7 @@ def test_a_call_past_its_deadline_is_told_from_others(pool: ThreadPoolExecutor) 
         some.take(5)
 
 
-def test_local_work_keeps_to_one_thread_however_many_others_call_in(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_local_work_keeps_to_one_thread_however_many_others_call_in(monkeypatch):
     """Its thread keeps a database connection, of which a server has few."""
     threads = call_pool._Threads()
     monkeypatch.setattr(call_pool, "threads", threads)

@@ -31,7 +31,7 @@ def on_its_way_back(*steps: StepRow, outcome: str = "compensated") -> LockedProc
     return locked
 
 
-def test_what_was_done_is_undone_against_the_graph() -> None:
+def test_what_was_done_is_undone_against_the_graph():
     plan = compensation.plan(a_process(done("a"), done("b", "a"), done("c", "b"), done("d", "a")))
 
     assert [planned.name for planned in plan.undo] == ["undo_c", "undo_b", "undo_d", "undo_a"]
@@ -44,7 +44,7 @@ def test_what_was_done_is_undone_against_the_graph() -> None:
     }
 
 
-def test_only_what_may_have_had_an_effect_is_undone() -> None:
+def test_only_what_may_have_had_an_effect_is_undone():
     at_work = a_step("busy", undo={"name": "undo_busy", "agent": "toy.x"}, may_have_effect=False)
     plan = compensation.plan(
         a_process(
@@ -55,7 +55,7 @@ def test_only_what_may_have_had_an_effect_is_undone() -> None:
     assert {planned.name for planned in plan.undo} == {"undo_a", "undo_busy"}
 
 
-def test_an_effect_that_nothing_undoes_is_named() -> None:
+def test_an_effect_that_nothing_undoes_is_named():
     by_nobody = done("b", undo=True)
     by_nobody.spec = replace(by_nobody.spec, undo={"name": "undo_b", "agent": None})
 
@@ -64,14 +64,14 @@ def test_an_effect_that_nothing_undoes_is_named() -> None:
     assert (plan.undo, plan.lasting) == ((), ("a", "b"))
 
 
-def test_a_plan_changes_nothing() -> None:
+def test_a_plan_changes_nothing():
     locked = a_process(done("a"), a_step("b", "pending"))
     compensation.plan(locked)
 
     assert (locked.process.state, locked.entries, locked.planned) == ("processing", [], [])
 
 
-def test_compensation_begins_by_cancelling_every_step_not_running() -> None:
+def test_compensation_begins_by_cancelling_every_step_not_running():
     waiting, queued, busy = a_step("w", "waiting"), a_step("q", "pending"), a_step("b")
     deferred = a_step("d", deferral={"seconds": 60})
     locked = a_process(waiting, queued, busy, deferred)
@@ -85,7 +85,7 @@ def test_compensation_begins_by_cancelling_every_step_not_running() -> None:
 
 
 @pytest.mark.parametrize("state", ["processed", "compensated", "cancelled"])
-def test_a_final_process_is_not_undone(state: str) -> None:
+def test_a_final_process_is_not_undone(state):
     locked = a_process(done("a"), state=state)
 
     with pytest.raises(StateError, match="there is nothing to undo"):
@@ -93,7 +93,7 @@ def test_a_final_process_is_not_undone(state: str) -> None:
     assert locked.entries == []
 
 
-def test_nothing_is_undone_twice_or_past_the_point_of_no_return() -> None:
+def test_nothing_is_undone_twice_or_past_the_point_of_no_return():
     with pytest.raises(StateError, match="is being undone already"):
         compensation.plan(on_its_way_back(done("a")))
     passed = a_process(done("a"), done("b"))
@@ -104,7 +104,7 @@ def test_nothing_is_undone_twice_or_past_the_point_of_no_return() -> None:
     assert not compensation.is_past_no_return(passed)
 
 
-def test_an_undo_waits_for_its_step_and_all_that_came_after_it() -> None:
+def test_an_undo_waits_for_its_step_and_all_that_came_after_it():
     first, second = done("a"), a_step("b", after=("a",))
     undo = undo_of(first)
     locked = on_its_way_back(first, second, undo)
@@ -114,7 +114,7 @@ def test_an_undo_waits_for_its_step_and_all_that_came_after_it() -> None:
     assert compensation.ready_undo_steps(locked, "scheduler") == [undo]
 
 
-def test_an_undo_waits_for_the_undo_of_what_came_later() -> None:
+def test_an_undo_waits_for_the_undo_of_what_came_later():
     first, second = done("a"), done("b", "a")
     of_second = undo_of(second)
     of_first = undo_of(first, "undo_b")
@@ -125,7 +125,7 @@ def test_an_undo_waits_for_the_undo_of_what_came_later() -> None:
     assert compensation.ready_undo_steps(locked, "scheduler") == [of_first]
 
 
-def test_an_undo_of_nothing_is_skipped_and_lets_the_next_begin() -> None:
+def test_an_undo_of_nothing_is_skipped_and_lets_the_next_begin():
     first, second = done("a"), done("b", "a", may_have_effect=False)
     of_second, of_first = undo_of(second), undo_of(first, "undo_b")
     locked = on_its_way_back(first, second, of_first, of_second)
@@ -134,7 +134,7 @@ def test_an_undo_of_nothing_is_skipped_and_lets_the_next_begin() -> None:
     assert of_second.state == "skipped"
 
 
-def test_an_undo_that_is_done_takes_the_effect_from_its_step() -> None:
+def test_an_undo_that_is_done_takes_the_effect_from_its_step():
     first = done("a", is_in_doubt=True)
     undo = undo_of(first, state="processed")
     compensation.undone(on_its_way_back(first, undo), undo, "scheduler")
@@ -153,7 +153,7 @@ def test_an_undo_that_is_done_takes_the_effect_from_its_step() -> None:
         (["error", "pending"], "compensating"),
     ],
 )
-def test_a_process_ends_once_its_way_back_is_over(undo_states: list[str], ends: str) -> None:
+def test_a_process_ends_once_its_way_back_is_over(undo_states, ends):
     first, second = done("a"), done("b", "a")
     undo = [
         undo_of(step, state=state) for step, state in zip((first, second), undo_states, strict=True)
@@ -178,9 +178,7 @@ def test_a_process_ends_once_its_way_back_is_over(undo_states: list[str], ends: 
         (None, False),
     ],
 )
-def test_undo_that_found_nothing_is_journalled_as_such(
-    result: dict[str, Any] | None, is_nothing: bool
-) -> None:
+def test_undo_that_found_nothing_is_journalled_as_such(result, is_nothing):
     """The money of a charge in doubt did not come back where nothing was found to refund."""
     step = done("charge")
     undo = undo_of(step, state="processed")

@@ -25,7 +25,7 @@ def session(url: str) -> dict[str, Any]:
         ("?options=-c%20search_path%3Dshop", " -c search_path=shop"),
     ],
 )
-def test_options_of_the_url_come_after_our_limits(query: str, theirs: str) -> None:
+def test_options_of_the_url_come_after_our_limits(query, theirs):
     """The last one counts: what the URL sets holds, and what it does not is limited still."""
     assert session(HOST + query)["options"] == databases.LIMITS + theirs
 
@@ -33,12 +33,12 @@ def test_options_of_the_url_come_after_our_limits(query: str, theirs: str) -> No
 @pytest.mark.parametrize(
     ("query", "wanted"), [("", "read-write"), ("?target_session_attrs=any", "any")]
 )
-def test_a_server_that_can_write_is_asked_for(query: str, wanted: str) -> None:
+def test_a_server_that_can_write_is_asked_for(query, wanted):
     assert session(HOST + query)["target_session_attrs"] == wanted
 
 
 @pytest.mark.parametrize(("query", "wanted"), [("", 30_000), ("?tcp_user_timeout=5000", 5000)])
-def test_a_statement_to_a_server_that_is_gone_is_not_waited_for(query: str, wanted: int) -> None:
+def test_a_statement_to_a_server_that_is_gone_is_not_waited_for(query, wanted):
     """Without it the kernel sends it again for a quarter of an hour."""
     assert int(session(HOST + query)["tcp_user_timeout"]) == wanted
 
@@ -52,7 +52,7 @@ def test_a_statement_to_a_server_that_is_gone_is_not_waited_for(query: str, want
         ("postgres://shop@[::1]/shop", "::1", None),
     ],
 )
-def test_where_the_server_is(url: str, host: str, port: Any) -> None:
+def test_where_the_server_is(url, host, port):
     params = session(url)
 
     assert (params["host"], params.get("port")) == (host, port)

@@ -9,7 +9,7 @@ from tests.unit.test_apply_reply import a_fault
 from workers.rules import dead_workers
 
 
-def test_the_first_death_is_said_as_it_was() -> None:
+def test_the_first_death_is_said_as_it_was():
     step = a_step("a")
     step.fault = dead_workers.fault_of(step, "signal 9")
 
@@ -20,7 +20,7 @@ def test_the_first_death_is_said_as_it_was() -> None:
     assert fault.message == "its worker died: signal 9"
 
 
-def test_deaths_one_behind_the_other_are_counted() -> None:
+def test_deaths_one_behind_the_other_are_counted():
     step = a_step("a")
     for _ in range(3):
         step.claim_id = uuid4()
@@ -37,7 +37,7 @@ def test_deaths_one_behind_the_other_are_counted() -> None:
 
 
 @pytest.mark.parametrize("failure_count", [0, 2, 7])
-def test_what_is_said_without_the_attempts_is_what_the_first_said(failure_count: int) -> None:
+def test_what_is_said_without_the_attempts_is_what_the_first_said(failure_count):
     step = a_step("a", failure_count=failure_count)
     first = dead_workers.fault_of(step, "signal 9").message
     for _ in range(3):
@@ -49,13 +49,13 @@ def test_what_is_said_without_the_attempts_is_what_the_first_said(failure_count:
     assert dead_workers.once(fault.message) == first == dead_workers.once(first)
 
 
-def test_another_fault_between_them_ends_the_row() -> None:
+def test_another_fault_between_them_ends_the_row():
     step = a_step("a", fault=a_fault("transient", deaths=7))
 
     assert dead_workers.fault_of(step, "signal 9").deaths == 1
 
 
-def test_nothing_is_said_of_a_claim_whose_worker_did_not_die() -> None:
+def test_nothing_is_said_of_a_claim_whose_worker_did_not_die():
     step = a_step("a")
     assert dead_workers.of_claim(step) is None
     step.fault = a_fault("transient")

@@ -1,7 +1,6 @@
 """When only a person can find out what a call in doubt did."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -25,8 +24,8 @@ HOUR_AGO = NOW - timedelta(hours=1)
     ],
 )
 def test_a_call_in_doubt_is_repeated_or_asked_after_while_its_service_remembers(
-    columns: dict[str, Any], is_a_persons: bool
-) -> None:
+    columns, is_a_persons
+):
     step = a_step("a", **({"is_in_doubt": True, "key_used_at": HOUR_AGO} | columns))
 
     assert evidence.is_doubtful(step, NOW) is is_a_persons

@@ -1,6 +1,5 @@
 """What is known of an effect: what each end of a call leaves, and who asks."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 from tests.unit.build import NOW, a_process, a_step
 from tests.unit.test_apply_reply import a_fault, a_reply
 from workers.definitions.agent import Agent, Call, LocalAgent
-from workers.exceptions import Fault, Permanent, Refused, Transient, Unavailable
+from workers.exceptions import Permanent, Refused, Transient, Unavailable
 from workers.http import fault_of_status
 from workers.protocol.faults import FaultRecord
 from workers.rules import apply_reply, compensation, evidence, fall_back, operator_commands
@@ -24,7 +23,7 @@ KINDS = ["unavailable", "transient", "permanent", "refused"]
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("is_in_doubt", [False, True])
-def test_a_fault_proves_nothing_by_its_kind(kind: str, is_in_doubt: bool) -> None:
+def test_a_fault_proves_nothing_by_its_kind(kind, is_in_doubt):
     step = a_step(key_used_at=HOUR_AGO, is_in_doubt=is_in_doubt, is_optional=True)
 
     apply_reply.apply_reply(a_process(step), a_reply(step, a_fault(kind)), "scheduler")
@@ -34,7 +33,7 @@ def test_a_fault_proves_nothing_by_its_kind(kind: str, is_in_doubt: bool) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_proof_leaves_nothing_to_undo(kind: str) -> None:
+def test_proof_leaves_nothing_to_undo(kind):
     step = a_step(key_used_at=HOUR_AGO, is_optional=True)
 
     fault = a_fault(kind, no_effect=True)
@@ -44,7 +43,7 @@ def test_proof_leaves_nothing_to_undo(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_proof_of_one_call_says_nothing_of_an_earlier_one(kind: str) -> None:
+def test_proof_of_one_call_says_nothing_of_an_earlier_one(kind):
     step = a_step(key_used_at=HOUR_AGO, is_in_doubt=True, is_optional=True)
 
     fault = a_fault(kind, no_effect=True)
@@ -53,7 +52,7 @@ def test_proof_of_one_call_says_nothing_of_an_earlier_one(kind: str) -> None:
     assert (evidence.of(step), step.key_used_at) == (Evidence.POSSIBLE, HOUR_AGO)
 
 
-def test_what_changes_nothing_outside_is_never_possible() -> None:
+def test_what_changes_nothing_outside_is_never_possible():
     step = a_step(effect="none", may_have_effect=False)
     evidence.begin(step, NOW)
     apply_reply.apply_reply(a_process(step), a_reply(step, a_fault("transient")), "scheduler")
@@ -61,7 +60,7 @@ def test_what_changes_nothing_outside_is_never_possible() -> None:
     assert evidence.of(step) == Evidence.NONE
 
 
-def test_an_answer_is_certain_whatever_was_said_before() -> None:
+def test_an_answer_is_certain_whatever_was_said_before():
     step = a_step(is_in_doubt=True)
 
     apply_reply.apply_reply(a_process(step), a_reply(step), "scheduler")
@@ -70,7 +69,7 @@ def test_an_answer_is_certain_whatever_was_said_before() -> None:
 
 
 @pytest.mark.parametrize("kind", ["unavailable", "permanent"])
-def test_a_cancel_undoes_what_a_fault_left_possible(kind: str) -> None:
+def test_a_cancel_undoes_what_a_fault_left_possible(kind):
     step = a_step(undo=UNDO)
     locked = a_process(step)
     apply_reply.apply_reply(locked, a_reply(step, a_fault(kind)), "scheduler")
@@ -103,9 +102,7 @@ def _undone(step: StepRow) -> None:
         ("processing", {}, evidence.ended_silent, Evidence.POSSIBLE),
     ],
 )
-def test_what_is_known(
-    state: str, columns: dict[str, Any], act: Callable[[StepRow], None], known: Evidence
-) -> None:
+def test_what_is_known(state, columns, act, known):
     step = a_step("a", state, **columns)
     act(step)
 
@@ -113,12 +110,12 @@ def test_what_is_known(
     assert evidence.is_none(step) == (known in (Evidence.NONE, Evidence.UNDONE))
 
 
-def test_a_call_under_way_is_undone_whatever_its_row_says() -> None:
+def test_a_call_under_way_is_undone_whatever_its_row_says():
     assert evidence.needs_undo(a_step(may_have_effect=False))
     assert not evidence.needs_undo(a_step("a", "pending"))
 
 
-def test_old_messages_prove_nothing() -> None:
+def test_old_messages_prove_nothing():
     fault = FaultRecord.from_json({"kind": "permanent", "code": "x", "message": "y"})
     step = a_step()
     assert fault is not None
@@ -155,7 +152,7 @@ class _Local(LocalAgent):
         (_Local(), Transient("agent_crashed", "oops"), True),
     ],
 )
-def test_an_agent_vouches_for_what_it_declares(agent: Agent, fault: Fault, is_proof: bool) -> None:
+def test_an_agent_vouches_for_what_it_declares(agent, fault, is_proof):
     said = fault.no_effect
     record = FaultRecord.of(fault, is_proof=agent.vouches(fault))
 
@@ -174,7 +171,7 @@ DONE: dict[str, Any] = {"may_have_effect": True, "result": {"paid": True}, "undo
     [({}, Evidence.POSSIBLE), ({"is_by_hand": True}, Evidence.BY_HAND)],
     ids=["by a service", "by hand"],
 )
-def test_what_is_done_may_have_been_undone(columns: dict[str, Any], known: Evidence) -> None:
+def test_what_is_done_may_have_been_undone(columns, known):
     step = a_step("a", "processed", **DONE, **columns)
     noted = evidence.MAY_BE_UNDONE.noted(NOW)
     expected = a_step("a", "processed", **DONE, **columns, is_in_doubt=True, fault=noted)
@@ -195,9 +192,7 @@ def test_what_is_done_may_have_been_undone(columns: dict[str, Any], known: Evide
         ("processed", {"undo": {"name": "undo", "agent": None}}),
     ],
 )
-def test_what_is_not_done_or_has_no_undo_was_not_undone(
-    state: str, columns: dict[str, Any]
-) -> None:
+def test_what_is_not_done_or_has_no_undo_was_not_undone(state, columns):
     step = a_step("a", state, **{**DONE, **columns})
     before = repr(step)
 
@@ -206,7 +201,7 @@ def test_what_is_not_done_or_has_no_undo_was_not_undone(
     assert repr(step) == before
 
 
-def test_a_process_that_ends_on_what_may_be_undone_tells_an_operator() -> None:
+def test_a_process_that_ends_on_what_may_be_undone_tells_an_operator():
     steps = [a_step(name, "processed", **DONE) for name in ("a", "b", "c")]
     for step in steps[::2]:
         evidence.may_be_undone(step, NOW)
@@ -241,9 +236,7 @@ _FAILED = {"is_optional": True, "fault": a_fault("transient")}
         ("compensated", {}, False),
     ],
 )
-def test_process_that_ends_on_what_nobody_knows_says_so(
-    outcome: str, state: str, columns: dict[str, Any], is_told: bool
-) -> None:
+def test_process_that_ends_on_what_nobody_knows_says_so(outcome, state, columns, is_told):
     if outcome == "processed" and state not in SETTLED_STEP_STATES:
         # Such a process does not end as processed.
         outcome = "cancelled"
@@ -258,7 +251,7 @@ def test_process_that_ends_on_what_nobody_knows_says_so(
 
 
 @pytest.mark.parametrize("is_optional", [True, False])
-def test_process_that_ends_on_what_a_person_skipped_in_doubt_says_so(is_optional: bool) -> None:
+def test_process_that_ends_on_what_a_person_skipped_in_doubt_says_so(is_optional):
     step = a_step("b", "pending", **_POSSIBLE, fault=a_fault("transient"), is_optional=is_optional)
     locked = a_process(step)
     operator_commands.skip(locked, "b", "operator:ann", "")
@@ -268,7 +261,7 @@ def test_process_that_ends_on_what_a_person_skipped_in_doubt_says_so(is_optional
     assert [alert.code for alert in locked.alerts] == ["ended_in_doubt"]
 
 
-def test_it_is_told_as_the_process_ends_and_not_before() -> None:
+def test_it_is_told_as_the_process_ends_and_not_before():
     step = a_step("a", "processed", **DONE)
     evidence.may_be_undone(step, NOW)
     locked = a_process(step, a_step("b", "pending"))
@@ -279,9 +272,7 @@ def test_it_is_told_as_the_process_ends_and_not_before() -> None:
 
 
 @pytest.mark.parametrize("is_marked", [True, False])
-def test_answer_to_a_step_that_was_open_at_a_restore_is_in_doubt_until_the_end(
-    is_marked: bool,
-) -> None:
+def test_answer_to_a_step_that_was_open_at_a_restore_is_in_doubt_until_the_end(is_marked):
     step = a_step("a", undo=UNDO, may_have_effect=True)
     if is_marked:
         evidence.lost_what_followed(step)
@@ -296,7 +287,7 @@ def test_answer_to_a_step_that_was_open_at_a_restore_is_in_doubt_until_the_end(
     assert [alert.code for alert in locked.alerts] == ["ended_in_doubt"] * is_marked
 
 
-def test_mark_of_a_restore_outlives_faults_fall_back_and_beginning_again() -> None:
+def test_mark_of_a_restore_outlives_faults_fall_back_and_beginning_again():
     step = a_step("a", undo=UNDO, fallbacks=[{"agent": "b", "undo_agent": "b.undo"}])
     evidence.lost_what_followed(step)
     locked = a_process(step)
@@ -309,7 +300,7 @@ def test_mark_of_a_restore_outlives_faults_fall_back_and_beginning_again() -> No
     assert evidence.is_unknown_at_end(step)
 
 
-def test_what_a_person_did_after_a_restore_was_not_undone() -> None:
+def test_what_a_person_did_after_a_restore_was_not_undone():
     step = a_step("a", undo=UNDO, is_by_hand=True, may_have_effect=True)
     evidence.lost_what_followed(step)
 

@@ -1,7 +1,5 @@
 """Answers from outside, on rows in memory: valid whatever the claim, once."""
 
-from typing import Any
-
 import pytest
 from msgspec import structs
 
@@ -16,7 +14,7 @@ RESULT = {"result": {"paid": True}}
 
 
 @pytest.mark.parametrize("state", ["processed", "skipped", "compensated"])
-def test_a_step_that_has_ended_has_had_its_answer(state: str) -> None:
+def test_a_step_that_has_ended_has_had_its_answer(state):
     step = a_step("a", state)
     locked = a_process(step)
 
@@ -24,7 +22,7 @@ def test_a_step_that_has_ended_has_had_its_answer(state: str) -> None:
     assert (step.state, locked.entries) == (state, [])
 
 
-def test_a_cancelled_step_wants_none() -> None:
+def test_a_cancelled_step_wants_none():
     step = a_step("a", "cancelled")
 
     assert answer(a_process(step), step, RESULT, "callback") == Outcome.IGNORED
@@ -39,7 +37,7 @@ def test_a_cancelled_step_wants_none() -> None:
     ],
     ids=["deferred", "to be tried again", "in error"],
 )
-def test_a_result_ends_the_step_whatever_its_claim_is(columns: dict[str, Any]) -> None:
+def test_a_result_ends_the_step_whatever_its_claim_is(columns):
     step = a_step("a", columns.pop("state", "processing"), **columns)
 
     assert answer(a_process(step), step, RESULT, "callback") == Outcome.ACCEPTED
@@ -47,7 +45,7 @@ def test_a_result_ends_the_step_whatever_its_claim_is(columns: dict[str, Any]) -
     assert (step.may_have_effect, step.is_in_doubt) == (True, False)
 
 
-def test_an_early_answer_is_kept_once() -> None:
+def test_an_early_answer_is_kept_once():
     step = a_step("a", "pending")
     locked = a_process(step)
 
@@ -61,9 +59,7 @@ DECLINED = {"fault": FaultRecord("refused", "declined", "no", no_effect=True).to
 
 
 @pytest.mark.parametrize("body", [RESULT, DECLINED])
-def test_an_answer_during_a_call_is_kept_and_leaves_its_effect_possible(
-    body: dict[str, Any],
-) -> None:
+def test_an_answer_during_a_call_is_kept_and_leaves_its_effect_possible(body):
     step = a_step("a")
     locked = a_process(step)
 
@@ -73,7 +69,7 @@ def test_an_answer_during_a_call_is_kept_and_leaves_its_effect_possible(
 
 
 @pytest.mark.parametrize("body", [RESULT, DECLINED])
-def test_a_call_that_defers_takes_the_answer_that_came_meanwhile(body: dict[str, Any]) -> None:
+def test_a_call_that_defers_takes_the_answer_that_came_meanwhile(body):
     step = a_step("a", early=body)
     locked = a_process(step)
 
@@ -93,9 +89,7 @@ def test_a_call_that_defers_takes_the_answer_that_came_meanwhile(body: dict[str,
         (FaultRecord("permanent", "http_400", "no"), "error", "possible"),
     ],
 )
-def test_a_call_that_ends_otherwise_was_nobodys_question(
-    fault: FaultRecord | None, state: str, known: str
-) -> None:
+def test_a_call_that_ends_otherwise_was_nobodys_question(fault, state, known):
     step = a_step("a", early=DECLINED)
     locked = a_process(step)
 
@@ -106,7 +100,7 @@ def test_a_call_that_ends_otherwise_was_nobodys_question(
     assert noted.detail == {"step": "a", "answer": DECLINED}
 
 
-def test_an_answer_outlives_an_attempt_that_is_made_again() -> None:
+def test_an_answer_outlives_an_attempt_that_is_made_again():
     step = a_step("a", early=RESULT)
 
     fault = FaultRecord("transient", "timeout", "no answer in time")
@@ -128,9 +122,7 @@ def test_an_answer_outlives_an_attempt_that_is_made_again() -> None:
     ids=["at work", "to be tried again", "in error", "deferred", "deferred undo", "unanswered"],
 )
 @pytest.mark.parametrize("body", [RESULT, DECLINED])
-def test_answer_by_person_changes_nothing_on_step_that_never_asked(
-    body: dict[str, Any], state: str, columns: dict[str, Any]
-) -> None:
+def test_answer_by_person_changes_nothing_on_step_that_never_asked(body, state, columns):
     step = a_step("a", state, **columns)
     locked, before = a_process(step), repr(step)
 
@@ -158,9 +150,7 @@ def _unanswered(permission: str) -> FaultRecord:
         ("error", {"attempt": 3, "fault": _unanswered("shop.approve")}, Outcome.ACCEPTED),
     ],
 )
-def test_a_person_answers_what_asks_or_may_ask(
-    state: str, columns: dict[str, Any], outcome: Outcome
-) -> None:
+def test_a_person_answers_what_asks_or_may_ask(state, columns, outcome):
     step = a_step("a", state, **columns)
 
     assert answer(a_process(step), step, RESULT, "operator:ann") == outcome
@@ -168,9 +158,7 @@ def test_a_person_answers_what_asks_or_may_ask(
 
 @pytest.mark.parametrize("body", [RESULT, DECLINED])
 @pytest.mark.parametrize("question", ["", "Paid?"])
-def test_early_answer_by_person_counts_only_if_the_step_asks_somebody(
-    body: dict[str, Any], question: str
-) -> None:
+def test_early_answer_by_person_counts_only_if_the_step_asks_somebody(body, question):
     step = a_step("a", "waiting")
     locked = a_process(step)
     answer(locked, step, body, "operator:ann")
@@ -186,7 +174,7 @@ def test_early_answer_by_person_counts_only_if_the_step_asks_somebody(
     assert dropped == ([] if question else [body])
 
 
-def test_a_fault_of_an_attempt_that_is_over_is_not_kept() -> None:
+def test_a_fault_of_an_attempt_that_is_over_is_not_kept():
     step = a_step("a", "pending", attempt=1)
 
     assert (
@@ -197,14 +185,14 @@ def test_a_fault_of_an_attempt_that_is_over_is_not_kept() -> None:
 
 
 @pytest.mark.parametrize("kind", ["unavailable", "transient"])
-def test_a_fault_that_may_pass_says_nothing_of_a_step_that_is_tried_again(kind: str) -> None:
+def test_a_fault_that_may_pass_says_nothing_of_a_step_that_is_tried_again(kind):
     step = a_step("a", "pending", may_have_effect=True)
 
     assert answer(a_process(step), step, {"fault": a_fault(kind).to_json()}, "x") == Outcome.IGNORED
     assert step.state == "pending"
 
 
-def test_a_fault_of_a_step_in_error_is_known_already() -> None:
+def test_a_fault_of_a_step_in_error_is_known_already():
     step = a_step("a", "error")
 
     assert (
@@ -213,7 +201,7 @@ def test_a_fault_of_a_step_in_error_is_known_already() -> None:
     )
 
 
-def test_the_answer_to_the_last_step_in_error_lets_the_process_go_on() -> None:
+def test_the_answer_to_the_last_step_in_error_lets_the_process_go_on():
     step, other = a_step("a", "error"), a_step("b", "error")
     locked = a_process(step, other, state="error")
 
@@ -223,7 +211,7 @@ def test_the_answer_to_the_last_step_in_error_lets_the_process_go_on() -> None:
     assert locked.process.state == "processing"
 
 
-def test_progress_is_noted_only_where_it_is_waited_for() -> None:
+def test_progress_is_noted_only_where_it_is_waited_for():
     step, busy = a_step("a", deferral={"seconds": 60}), a_step("b")
     locked = a_process(step, busy)
 

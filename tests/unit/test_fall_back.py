@@ -33,7 +33,7 @@ def carried_out(step: StepRow, *others: StepRow, **process: Any) -> LockedProces
     return locked
 
 
-def test_what_is_possible_is_undone_first_and_alone() -> None:
+def test_what_is_possible_is_undone_first_and_alone():
     step = failed()
     beside = a_step("invoice", "processed", undo=UNDO, may_have_effect=True)
     locked = carried_out(step, beside)
@@ -46,7 +46,7 @@ def test_what_is_possible_is_undone_first_and_alone() -> None:
     assert locked.alerts == []
 
 
-def test_once_that_is_undone_the_next_agent_begins() -> None:
+def test_once_that_is_undone_the_next_agent_begins():
     step = failed()
     locked = carried_out(step)
     undo = a_step("cancel", undoes_id=step.id)
@@ -64,7 +64,7 @@ def test_once_that_is_undone_the_next_agent_begins() -> None:
     assert apply_reply.ready_steps(locked, "scheduler") == [step]
 
 
-def test_a_step_that_begins_again_keeps_its_agent() -> None:
+def test_a_step_that_begins_again_keeps_its_agent():
     step = failed(fault=None)
     step.state = "processed"
     locked = a_process(step)
@@ -77,7 +77,7 @@ def test_a_step_that_begins_again_keeps_its_agent() -> None:
     assert (step.state, step.agent, step.spec.fallbacks) == ("waiting", "toy.alpha", [NEXT])
 
 
-def test_an_undo_that_is_stuck_holds_the_next_agent_back() -> None:
+def test_an_undo_that_is_stuck_holds_the_next_agent_back():
     step = failed()
     locked = carried_out(step)
     locked.steps.append(a_step("cancel", "error", undoes_id=step.id))
@@ -90,7 +90,7 @@ def test_an_undo_that_is_stuck_holds_the_next_agent_back() -> None:
 @pytest.mark.parametrize(
     "columns", [{"undo": None}, {"undo": {"name": "cancel", "agent": None}}], ids=["none", "null"]
 )
-def test_without_an_undo_the_policy_follows(columns: dict[str, Any]) -> None:
+def test_without_an_undo_the_policy_follows(columns):
     step = failed(on_failure="error", **columns)
     locked = carried_out(step)
 
@@ -98,7 +98,7 @@ def test_without_an_undo_the_policy_follows(columns: dict[str, Any]) -> None:
     assert [alert.code for alert in locked.alerts] == ["process_error"]
 
 
-def test_nothing_is_undone_past_the_point_of_no_return() -> None:
+def test_nothing_is_undone_past_the_point_of_no_return():
     step, last = failed(), a_step("last", "processed")
     locked = a_process(step, last)
     locked.process.no_return = ["last"]
@@ -107,7 +107,7 @@ def test_nothing_is_undone_past_the_point_of_no_return() -> None:
     assert (locked.process.state, locked.planned) == ("error", [])
 
 
-def test_at_once_where_nothing_can_have_happened() -> None:
+def test_at_once_where_nothing_can_have_happened():
     step = failed(may_have_effect=False, is_in_doubt=False)
     locked = carried_out(step)
 

@@ -31,5 +31,5 @@ Multiple connection attempts failed. All failures were:
         ("failed\n- host: 'db1', port: '5432', hostaddr: '10.0.0.1': refused", "failed"),
     ],
 )
-def test_all_hosts_that_were_tried_are_named(said: str, line: str) -> None:
+def test_all_hosts_that_were_tried_are_named(said, line):
     assert first_line(OSError(said)) == line

@@ -43,9 +43,7 @@ def fill(handler: logging.Handler, count: int) -> threading.Thread:
     return thread
 
 
-def test_lines_are_dropped_and_counted_while_nobody_reads(
-    pipe: tuple[int, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_are_dropped_and_counted_while_nobody_reads(pipe, monkeypatch):
     monkeypatch.setattr(logs, "WAIT_SECONDS", 0.05)
     reader, stream = pipe
     handler = logs.DroppingHandler(stream)
@@ -64,9 +62,7 @@ def test_lines_are_dropped_and_counted_while_nobody_reads(
     assert says == f"log_lines_dropped lines={51 - len(whole)}"
 
 
-def test_a_long_line_is_cut_where_the_pipe_is_full(
-    pipe: tuple[int, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_line_is_cut_where_the_pipe_is_full(pipe, monkeypatch):
     monkeypatch.setattr(logs, "WAIT_SECONDS", 0.05)
     reader, stream = pipe
     handler = logs.DroppingHandler(stream)
@@ -80,9 +76,7 @@ def test_a_long_line_is_cut_where_the_pipe_is_full(
     assert os.read(reader, 65_536).decode() == "\nlog_lines_dropped\nnext\n"
 
 
-def test_a_guest_whose_handler_waits_is_not_alive(
-    pipe: tuple[int, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
-) -> None:
+def test_a_guest_whose_handler_waits_is_not_alive(pipe, monkeypatch, tmp_path):
     reader, stream = pipe
     handler = logging.StreamHandler(stream)
     monkeypatch.setattr(logging.root, "handlers", [handler])
@@ -121,7 +115,7 @@ def test_a_guest_whose_handler_waits_is_not_alive(
     assert not logs.is_stuck()
 
 
-def test_the_shop_logs_so() -> None:
+def test_the_shop_logs_so():
     source = "from sasproject import logs; logs.configure(json=True, level='INFO');"
     source += "import logging; print(type(logging.root.handlers[0]).__name__)"
     done = programs.python("-c", source, seconds=60, check=True)

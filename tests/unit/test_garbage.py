@@ -35,23 +35,23 @@ def _look_twice() -> tuple[bool, bool]:
     return _look(), gc.isenabled()
 
 
-def test_nothing_is_collected_meanwhile() -> None:
+def test_nothing_is_collected_meanwhile():
     assert _look() is False
     assert gc.isenabled()
 
 
-def test_collecting_goes_on_after_a_failure() -> None:
+def test_collecting_goes_on_after_a_failure():
     with pytest.raises(LookupError):
         _fail()
     assert gc.isenabled()
 
 
-def test_the_outermost_has_collecting_go_on() -> None:
+def test_the_outermost_has_collecting_go_on():
     assert _look_twice() == (False, False)
     assert gc.isenabled()
 
 
-def test_who_collects_nothing_is_left_alone() -> None:
+def test_who_collects_nothing_is_left_alone():
     gc.disable()
     assert _look() is False
     assert not gc.isenabled()
@@ -66,7 +66,7 @@ def worker() -> Iterator[None]:
     worker_process_init.disconnect(leave_what_is_there)
 
 
-def test_a_worker_process_does_not_search_what_it_began_with(worker: None) -> None:
+def test_a_worker_process_does_not_search_what_it_began_with(worker):
     before = object.__new__(_Knot)
     worker_process_init.send(sender=None)
     after = object.__new__(_Knot)

@@ -16,7 +16,7 @@ def ended(*, has_on_end: bool = True) -> LockedProcess:
     return locked
 
 
-def test_an_ending_is_taken_back_without_a_gap_in_the_numbers() -> None:
+def test_an_ending_is_taken_back_without_a_gap_in_the_numbers():
     locked = ended()
     ending = hold_endings.hold(locked)
 
@@ -30,7 +30,7 @@ def test_an_ending_is_taken_back_without_a_gap_in_the_numbers() -> None:
     assert locked.process.sequence == 7
 
 
-def test_once_the_application_has_heard_it_is_the_last_move() -> None:
+def test_once_the_application_has_heard_it_is_the_last_move():
     locked = ended()
     ending = hold_endings.hold(locked)
     assert ending is not None
@@ -41,16 +41,14 @@ def test_once_the_application_has_heard_it_is_the_last_move() -> None:
 
 
 @pytest.mark.parametrize("locked", [ended(has_on_end=False), a_process(a_step("a"))])
-def test_no_ending_is_held_without_on_end_or_without_an_ended_process(
-    locked: LockedProcess,
-) -> None:
+def test_no_ending_is_held_without_on_end_or_without_an_ended_process(locked):
     before = list(locked.entries)
 
     assert hold_endings.hold(locked) is None
     assert locked.entries == before
 
 
-def test_an_end_of_an_earlier_transaction_is_not_taken_back() -> None:
+def test_an_end_of_an_earlier_transaction_is_not_taken_back():
     locked = a_process(a_step("a", "processed"), state="processed")
     locked.process.has_on_end = True
 

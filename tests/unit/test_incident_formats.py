@@ -42,7 +42,7 @@ def digest(count: int = 2) -> IncidentMessage:
     return IncidentMessage("msg_2", "digest", AT, listed)
 
 
-def test_a_webhook_has_type_timestamp_and_data() -> None:
+def test_a_webhook_has_type_timestamp_and_data():
     assert formats.webhook(OPENED, "") == {
         "type": "incident.opened",
         "timestamp": "2026-07-01T12:00:30Z",
@@ -65,13 +65,13 @@ def test_a_webhook_has_type_timestamp_and_data() -> None:
     }
 
 
-def test_what_is_not_known_is_null() -> None:
+def test_what_is_not_known_is_null():
     unknown = replace(FACTS, agent="", money=None, url="", remedy="")
     data = formats.webhook(replace(OPENED, incidents=(unknown,)), "")["data"]
     assert [data[name] for name in ("agent", "money", "url", "remedy")] == [None] * 4
 
 
-def test_a_digest_lists_what_happened_to_each() -> None:
+def test_a_digest_lists_what_happened_to_each():
     told = formats.webhook(digest(), "")
     assert told["type"] == "incident.digest"
     assert [(one["event"], one["key"]) for one in told["data"]["incidents"]] == [
@@ -80,7 +80,7 @@ def test_a_digest_lists_what_happened_to_each() -> None:
     ]
 
 
-def test_slack_makes_no_link_of_what_others_wrote() -> None:
+def test_slack_makes_no_link_of_what_others_wrote():
     link = "<https://evil.example|x> @here"
     evil = replace(FACTS, title="Log in at www.evil.example", message=link)
     for message in (replace(OPENED, incidents=(evil,)), digest(), TEST):
@@ -90,7 +90,7 @@ def test_slack_makes_no_link_of_what_others_wrote() -> None:
     assert "&lt;https://evil.example|x&gt;" in block["text"]["text"]
 
 
-def test_route_test_message_is_marked_as_test() -> None:
+def test_route_test_message_is_marked_as_test():
     assert formats.webhook(TEST, "")["type"] == "incident.test"
     assert "route works" in formats.slack(TEST, "")["text"]
     assert "tested this route" in json.dumps(formats.teams(TEST, ""))
@@ -105,7 +105,7 @@ def test_route_test_message_is_marked_as_test() -> None:
         ("resolved", "resolve"),
     ],
 )
-def test_pagerduty_is_told_of_the_same_incident_under_its_key(event: str, action: str) -> None:
+def test_pagerduty_is_told_of_the_same_incident_under_its_key(event, action):
     told = formats.pagerduty(happened(event), "the-key")
 
     assert (told["routing_key"], told["event_action"]) == ("the-key", action)
@@ -113,7 +113,7 @@ def test_pagerduty_is_told_of_the_same_incident_under_its_key(event: str, action
     assert ("payload" in told) == (action == "trigger")
 
 
-def test_pagerduty_s_event_has_what_its_api_asks_for() -> None:
+def test_pagerduty_s_event_has_what_its_api_asks_for():
     told = formats.pagerduty(OPENED, "the-key")
     payload = told["payload"]
     assert payload["summary"] == "New incident: charge of shop fails for good: answered 400"
@@ -124,12 +124,12 @@ def test_pagerduty_s_event_has_what_its_api_asks_for() -> None:
 
 
 @pytest.mark.parametrize(("severity", "name"), [(1, "critical"), (2, "error"), (3, "info")])
-def test_a_severity_is_one_of_pagerduty_s(severity: int, name: str) -> None:
+def test_a_severity_is_one_of_pagerduty_s(severity, name):
     message = replace(OPENED, incidents=(replace(FACTS, severity=severity),))
     assert formats.pagerduty(message, "k")["payload"]["severity"] == name
 
 
-def test_a_digest_is_as_grave_as_its_gravest_and_an_incident_of_its_own() -> None:
+def test_a_digest_is_as_grave_as_its_gravest_and_an_incident_of_its_own():
     message = digest(3)
     grave = replace(message.incidents[1], severity=1)
     told = formats.pagerduty(replace(message, incidents=(*message.incidents, grave)), "k")
@@ -138,7 +138,7 @@ def test_a_digest_is_as_grave_as_its_gravest_and_an_incident_of_its_own() -> Non
     assert formats.pagerduty(TEST, "k")["payload"]["severity"] == "info"
 
 
-def test_no_key_and_no_summary_is_longer_than_pagerduty_takes() -> None:
+def test_no_key_and_no_summary_is_longer_than_pagerduty_takes():
     long = replace(FACTS, key="k" * 300, title="t" * 3000)
     told = formats.pagerduty(replace(OPENED, incidents=(long,)), "k")
     assert len(told["dedup_key"]) <= formats.LONGEST_KEY
@@ -146,7 +146,7 @@ def test_no_key_and_no_summary_is_longer_than_pagerduty_takes() -> None:
     assert formats.dedup_key("k" * 300) != formats.dedup_key("k" * 301)
 
 
-def test_slack_has_text_for_the_phone_and_a_block_for_each() -> None:
+def test_slack_has_text_for_the_phone_and_a_block_for_each():
     told = formats.slack(OPENED, "")
     assert told["text"] == "New incident: charge of shop fails for good: answered 400"
     (block,) = told["blocks"]
@@ -156,7 +156,7 @@ def test_slack_has_text_for_the_phone_and_a_block_for_each() -> None:
     assert len(formats.slack(digest(3), "")["blocks"]) == 3
 
 
-def test_teams_gets_an_adaptive_card() -> None:
+def test_teams_gets_an_adaptive_card():
     told = formats.teams(OPENED, "")
     (attachment,) = told["attachments"]
     assert attachment["contentType"] == "application/vnd.microsoft.card.adaptive"
@@ -167,20 +167,20 @@ def test_teams_gets_an_adaptive_card() -> None:
 
 
 @pytest.mark.parametrize("message", [digest(500), replace(OPENED, incidents=(FACTS,) * 1)])
-def test_a_message_stays_small(message: IncidentMessage) -> None:
+def test_a_message_stays_small(message):
     for form in (formats.slack, formats.teams, formats.pagerduty):
         assert len(formats.encode(form(message, ""))) < 60_000
     assert len(formats.slack(message, "")["blocks"]) <= 50, "Slack takes no more"
 
 
-def test_of_many_it_says_how_many_are_not_named() -> None:
+def test_of_many_it_says_how_many_are_not_named():
     text = incident_message.text(digest(40))
     assert text.count("New incident: ") == incident_message.MOST_NAMED
     assert text.rstrip().endswith("And 10 more.")
     assert incident_message.headline(digest(40)) == "40 incidents"
 
 
-def test_what_a_remote_wrote_is_text_everywhere() -> None:
+def test_what_a_remote_wrote_is_text_everywhere():
     message = replace(OPENED, incidents=(replace(FACTS, title=HOSTILE, agent=HOSTILE),))
     slack = json.dumps(formats.slack(message, ""), ensure_ascii=False)
     assert "<!channel>" not in slack
@@ -204,12 +204,12 @@ def _texts(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
-def test_the_end_needs_no_remedy() -> None:
+def test_the_end_needs_no_remedy():
     assert "What to do" in incident_message.text(OPENED)
     assert "What to do" not in incident_message.text(happened("resolved"))
 
 
-def test_every_event_has_a_headline_in_every_language() -> None:
+def test_every_event_has_a_headline_in_every_language():
     for language in ("en", "fr"):
         with translation.override(language):
             for event in ("opened", "repeat", "acknowledged", "resolved"):

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
-from typing import Any
 
 import pytest
 
@@ -44,23 +43,15 @@ def notices(count: int, event: Event = Event.OPENED) -> list[Notice]:
     return [Notice(number, event, 0) for number in range(count)]
 
 
-def test_a_new_incident_is_told_once() -> None:
+def test_a_new_incident_is_told_once():
     assert notice(ROUTE, OPEN, [], NOW) == Notice(7, Event.OPENED, 0)
     assert notice(ROUTE, OPEN, [ago(1)], NOW) is None
 
 
 @pytest.mark.parametrize(
-    ("opened", "last", "is_told"),
-    [
-        (5, 4, True),
-        (5, 3.9, False),
-        (19.9, 0, False),
-        (20, 0, True),
-    ],
+    ("opened", "last", "is_told"), [(5, 4, True), (5, 3.9, False), (19.9, 0, False), (20, 0, True)]
 )
-def test_it_is_told_once_no_other_process_fails_or_the_first_failed_long_ago(
-    opened: float, last: float, is_told: bool
-) -> None:
+def test_it_is_told_once_no_other_process_fails_or_the_first_failed_long_ago(opened, last, is_told):
     at = {"opened_at": NOW - timedelta(seconds=opened), "last_at": NOW - timedelta(seconds=last)}
     incident = replace(OPEN, **at)
     assert (event_of(ROUTE, incident) == Event.OPENED) == is_told
@@ -69,17 +60,17 @@ def test_it_is_told_once_no_other_process_fails_or_the_first_failed_long_ago(
     assert event_of(ROUTE, over, ago(1)) == Event.RESOLVED
 
 
-def test_one_that_came_back_is_told_of_under_the_number_of_its_return() -> None:
+def test_one_that_came_back_is_told_of_under_the_number_of_its_return():
     assert notice(ROUTE, replace(OPEN, reopened=2), [], NOW) == Notice(7, Event.OPENED, 2)
 
 
 @pytest.mark.parametrize("incident", [TAKEN, SNOOZED, RESOLVED])
-def test_incident_no_longer_open_before_first_notice_is_not_told(incident: Incident) -> None:
+def test_incident_no_longer_open_before_first_notice_is_not_told(incident):
     assert event_of(ROUTE, incident) is None
     assert event_of(replace(ROUTE, keeps_incidents=True), incident) is None
 
 
-def test_open_incident_is_repeated_until_acknowledged_or_snoozed() -> None:
+def test_open_incident_is_repeated_until_acknowledged_or_snoozed():
     route = replace(ROUTE, repeat_seconds=900)
 
     assert event_of(route, OPEN, ago(899)) is None
@@ -91,20 +82,20 @@ def test_open_incident_is_repeated_until_acknowledged_or_snoozed() -> None:
         assert event_of(route, incident, ago(90_000)) is None
 
 
-def test_nothing_is_repeated_on_a_route_without_repeats() -> None:
+def test_nothing_is_repeated_on_a_route_without_repeats():
     assert event_of(ROUTE, OPEN, ago(1_000_000)) is None
 
 
-def test_its_end_is_told_once_to_who_was_told_of_it() -> None:
+def test_its_end_is_told_once_to_who_was_told_of_it():
     assert event_of(ROUTE, RESOLVED, ago(60)) == Event.RESOLVED
     assert event_of(ROUTE, RESOLVED, ago(60), ago(1, Event.RESOLVED)) is None
 
 
-def test_its_end_is_told_even_where_the_route_is_for_others_by_now() -> None:
+def test_its_end_is_told_even_where_the_route_is_for_others_by_now():
     assert event_of(replace(ROUTE, kinds=["breaker"]), RESOLVED, ago(60)) == Event.RESOLVED
 
 
-def test_acknowledgement_is_told_once_to_routes_that_keep_incidents() -> None:
+def test_acknowledgement_is_told_once_to_routes_that_keep_incidents():
     route = replace(ROUTE, keeps_incidents=True)
 
     assert event_of(ROUTE, TAKEN, ago(60)) is None
@@ -126,9 +117,7 @@ def test_acknowledgement_is_told_once_to_routes_that_keep_incidents() -> None:
         ({"kinds": ["error"], "agents": ["b"]}, False),
     ],
 )
-def test_a_route_is_for_kinds_agents_and_severities(
-    columns: dict[str, Any], is_for_it: bool
-) -> None:
+def test_a_route_is_for_kinds_agents_and_severities(columns, is_for_it):
     route = replace(ROUTE, **columns)
 
     assert is_meant(route, OPEN) is is_for_it
@@ -142,9 +131,7 @@ def test_a_route_is_for_kinds_agents_and_severities(
         (time(9), time(17), ["09:00", "16:59"], ["08:59", "17:00", "00:00"]),
     ],
 )
-def test_quiet_hours_are_the_routes_own(
-    begin: time, end: time, quiet: list[str], loud: list[str]
-) -> None:
+def test_quiet_hours_are_the_routes_own(begin, end, quiet, loud):
     route = replace(ROUTE, quiet_from=begin, quiet_to=end, time_zone="Asia/Tokyo")
 
     def at(clock: str) -> datetime:
@@ -154,32 +141,32 @@ def test_quiet_hours_are_the_routes_own(
     assert [is_silent(route, at(clock)) for clock in loud] == [False] * len(loud)
 
 
-def test_quiet_hours_follow_daylight_saving_time() -> None:
+def test_quiet_hours_follow_daylight_saving_time():
     route = replace(ROUTE, quiet_from=time(22), quiet_to=time(7), time_zone="Europe/Paris")
 
     assert not is_silent(route, datetime(2026, 7, 1, 5, 30, tzinfo=UTC)), "07:30 in summer"
     assert is_silent(route, datetime(2026, 12, 1, 5, 30, tzinfo=UTC)), "06:30 in winter"
 
 
-def test_a_time_zone_that_is_not_there_silences_nobody() -> None:
+def test_a_time_zone_that_is_not_there_silences_nobody():
     route = replace(ROUTE, quiet_from=time(11), quiet_to=time(13), time_zone="Atlantis/Capital")
     assert is_silent(route, NOW)
     assert not is_silent(route, NOW + timedelta(hours=2))
 
 
-def test_without_two_different_hours_none_are_quiet() -> None:
+def test_without_two_different_hours_none_are_quiet():
     assert not is_silent(replace(ROUTE, quiet_from=time(0)), NOW)
     assert not is_silent(replace(ROUTE, quiet_from=time(12), quiet_to=time(12)), NOW)
 
 
-def test_a_muted_route_is_told_of_nothing_until_then() -> None:
+def test_a_muted_route_is_told_of_nothing_until_then():
     route = replace(ROUTE, muted_until=NOW + timedelta(seconds=1))
 
     assert plan(route, notices(3), History(), NOW) == Plan()
     assert len(plan(route, notices(3), History(), NOW + timedelta(seconds=1)).alone) == 3
 
 
-def test_each_incident_is_a_message_of_its_own_up_to_the_hourly_limit() -> None:
+def test_each_incident_is_a_message_of_its_own_up_to_the_hourly_limit():
     due = notices(25)
 
     found = plan(ROUTE, due, History(sent_in_hour=2), NOW)
@@ -187,7 +174,7 @@ def test_each_incident_is_a_message_of_its_own_up_to_the_hourly_limit() -> None:
     assert found == Plan(due[:18], due[18:])
 
 
-def test_beyond_the_limit_one_message_leaves_each_ten_minutes() -> None:
+def test_beyond_the_limit_one_message_leaves_each_ten_minutes():
     full = History(0, 20, NOW - timedelta(seconds=OVERFLOW_SECONDS - 1))
 
     assert plan(ROUTE, notices(3), full, NOW) == Plan()
@@ -195,7 +182,7 @@ def test_beyond_the_limit_one_message_leaves_each_ten_minutes() -> None:
     assert later == Plan([], notices(3))
 
 
-def test_what_stops_everything_is_held_up_by_nothing_that_is_less_grave() -> None:
+def test_what_stops_everything_is_held_up_by_nothing_that_is_less_grave():
     urgent = [replace(due, is_urgent=True) for due in notices(25)]
     full = History(0, 20, NOW - timedelta(seconds=1))
 
@@ -205,7 +192,7 @@ def test_what_stops_everything_is_held_up_by_nothing_that_is_less_grave() -> Non
 
 
 @pytest.mark.parametrize(("severity", "is_urgent"), [(1, True), (2, False), (3, False)])
-def test_to_act_at_once_is_what_the_gravest_ask_for(severity: int, is_urgent: bool) -> None:
+def test_to_act_at_once_is_what_the_gravest_ask_for(severity, is_urgent):
     incident, route = replace(OPEN, severity=severity), replace(ROUTE, repeat_seconds=60)
 
     opened, repeated = (notice(route, incident, told, NOW) for told in ([], [ago(60)]))
@@ -217,7 +204,7 @@ def test_to_act_at_once_is_what_the_gravest_ask_for(severity: int, is_urgent: bo
     assert not ended.is_urgent
 
 
-def test_a_digest_gathers_everything_until_its_time() -> None:
+def test_a_digest_gathers_everything_until_its_time():
     route = replace(ROUTE, digest_seconds=3600)
     lately = History(0, 0, NOW - timedelta(seconds=3599))
 
@@ -228,12 +215,12 @@ def test_a_digest_gathers_everything_until_its_time() -> None:
 
 
 @pytest.mark.parametrize("event", [Event.ACKNOWLEDGED, Event.RESOLVED])
-def test_what_ends_an_incident_elsewhere_is_in_no_digest_and_under_no_limit(event: Event) -> None:
+def test_what_ends_an_incident_elsewhere_is_in_no_digest_and_under_no_limit(event):
     route = replace(ROUTE, keeps_incidents=True)
 
     assert plan(route, notices(30, event), History(0, 20, NOW), NOW) == Plan(notices(30, event), [])
     assert plan(ROUTE, notices(1, event), History(0, 20, NOW), NOW) == Plan()
 
 
-def test_nothing_due_is_no_digest() -> None:
+def test_nothing_due_is_no_digest():
     assert plan(replace(ROUTE, digest_seconds=60), [], History(), NOW) == Plan()

@@ -38,7 +38,7 @@ def key(alert: AlertFacts) -> str:
     return cause_of(alert).key
 
 
-def test_orders_that_fail_alike_have_one_cause() -> None:
+def test_orders_that_fail_alike_have_one_cause():
     other = replace(FAILED, cause="process_error:process:8:charge", subject="Order 8")
     assert cause_of(other) == cause_of(FAILED)
     assert cause_of(FAILED).params == {
@@ -64,7 +64,7 @@ def test_orders_that_fail_alike_have_one_cause() -> None:
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_another_workflow_step_agent_code_or_fault_is_another_cause(change: dict) -> None:
+def test_another_workflow_step_agent_code_or_fault_is_another_cause(change):
     assert key(replace(FAILED, **change)) != key(FAILED)
 
 
@@ -89,16 +89,16 @@ def test_another_workflow_step_agent_code_or_fault_is_another_cause(change: dict
         ("", ""),
     ],
 )
-def test_what_is_one_order_s_own_is_taken_out(message: str, text: str) -> None:
+def test_what_is_one_order_s_own_is_taken_out(message, text):
     assert general(message) == text
     assert general(general(message)) == text
 
 
-def test_a_message_is_kept_short() -> None:
+def test_a_message_is_kept_short():
     assert len(general("word " * 1000)) <= 300
 
 
-def test_a_step_without_a_fault_is_told_by_what_the_alert_was_raised_with() -> None:
+def test_a_step_without_a_fault_is_told_by_what_the_alert_was_raised_with():
     silent = replace(FAILED, fault=None, params={"subject": "Order 7", "reason": "no answer"})
     again = replace(silent, subject="Order 8", params={**silent.params, "subject": "Order 8"})
     assert key(silent) == key(again)
@@ -107,7 +107,7 @@ def test_a_step_without_a_fault_is_told_by_what_the_alert_was_raised_with() -> N
     assert key(late) != key(replace(late, params={"subject": "Order 7", "says": ["undone"]}))
 
 
-def test_an_alert_of_a_version_before_is_told_by_its_message() -> None:
+def test_an_alert_of_a_version_before_is_told_by_its_message():
     silent = replace(
         FAILED, fault=None, params=None, message="Order 7: step charge failed: no answer"
     )
@@ -126,13 +126,13 @@ def test_an_alert_of_a_version_before_is_told_by_its_message() -> None:
         ("dead_letters_full", "dead_letters_full:acme", "acme"),
     ],
 )
-def test_alert_without_process_is_titled_by_its_cause(code: str, cause: str, about: str) -> None:
+def test_alert_without_process_is_titled_by_its_cause(code, cause, about):
     alert = AlertFacts(code, cause, {"text": "the first words"})
     assert cause_of(alert).params["about"] == about
     assert key(alert) != key(replace(alert, cause=f"{code}:of:another:one"))
 
 
-def test_a_worker_that_dies_in_the_same_way_is_one_cause_in_whichever_attempts() -> None:
+def test_a_worker_that_dies_in_the_same_way_is_one_cause_in_whichever_attempts():
     def of(said: str) -> AlertFacts:
         fault = FaultRecord("expired", "worker_died", f"its worker died{said}: signal 9 (SIGKILL)")
         return replace(FAILED, fault=fault)
@@ -147,7 +147,7 @@ def test_a_worker_that_dies_in_the_same_way_is_one_cause_in_whichever_attempts()
     assert "in the last # attempts" in cause_of(replace(FAILED, fault=theirs)).params["message"]
 
 
-def test_an_incident_keeps_what_its_alert_says_unless_that_is_of_a_process_or_a_mere_text() -> None:
+def test_an_incident_keeps_what_its_alert_says_unless_that_is_of_a_process_or_a_mere_text():
     said = {"says": ["late", "unasked"], "duty": "sweep"}
     assert cause_of(AlertFacts("duty_overdue", "duty_overdue:sweep", said)).params["said"] == said
     text = AlertFacts("of_an_app", "of_an_app:3", {"text": "Ada Lovelace called"})
@@ -158,12 +158,12 @@ def test_an_incident_keeps_what_its_alert_says_unless_that_is_of_a_process_or_a_
     assert "said" not in cause_of(FAILED).params
 
 
-def test_how_long_a_named_cause_lasts_is_no_difference() -> None:
+def test_how_long_a_named_cause_lasts_is_no_difference():
     alert = AlertFacts("breaker_open", "breaker_open:agent:a", {"opened_at": "noon"})
     assert key(alert) == key(replace(alert, params={"opened_at": "midnight"}))
 
 
-def test_duties_that_are_late_together_have_one_cause() -> None:
+def test_duties_that_are_late_together_have_one_cause():
     sweep, poll = (
         AlertFacts("duty_overdue", f"duty_overdue:{duty}", {"says": ["late", "unasked"]})
         for duty in ("sweep", "poll")
@@ -173,12 +173,12 @@ def test_duties_that_are_late_together_have_one_cause() -> None:
     assert alert_texts.title("duty_overdue", named) == "Periodic duties are late: poll, sweep"
 
 
-def test_two_addresses_of_one_owner_have_one_cause() -> None:
+def test_two_addresses_of_one_owner_have_one_cause():
     alert = AlertFacts("sink_undeliverable", "sink_undeliverable:client:acme:0f3a", {})
     assert key(alert) == key(replace(alert, cause="sink_undeliverable:client:acme:77aa"))
 
 
-def test_customer_name_is_masked_and_does_not_split_incidents() -> None:
+def test_customer_name_is_masked_and_does_not_split_incidents():
     def of(name: str) -> AlertFacts:
         fault = structs.replace(FAULT, message=f"no account of {name}, {name}@example.org")
         mask = Mask(["customer.name"], [{"customer": {"name": name}}])
@@ -188,12 +188,12 @@ def test_customer_name_is_masked_and_does_not_split_incidents() -> None:
     assert cause_of(of("Ada Lovelace")).params["message"] == "no account of #"
 
 
-def test_a_key_can_be_typed_in_a_terminal() -> None:
+def test_a_key_can_be_typed_in_a_terminal():
     assert cause_of(FAILED).key.startswith("process_error-")
     assert set(cause_of(FAILED).key) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
-def test_each_kind_puts_its_title_into_words_whatever_is_missing() -> None:
+def test_each_kind_puts_its_title_into_words_whatever_is_missing():
     for kind in alert_kinds():
         assert alert_texts.title(kind.code, {})
     assert alert_texts.title("process_error", cause_of(FAILED).params) == (
@@ -202,7 +202,7 @@ def test_each_kind_puts_its_title_into_words_whatever_is_missing() -> None:
     assert alert_texts.title("of_an_app", {"message": "Look"}) == "of_an_app: Look"
 
 
-def test_a_fault_s_code_is_not_said_twice() -> None:
+def test_a_fault_s_code_is_not_said_twice():
     params = {"step": "charge", "workflow": "shop", "message": "no reply"}
     title = alert_texts.title(
         "process_error", {**params, "fault": "expired", "fault_code": "expired"}
@@ -223,7 +223,7 @@ def of_probe(params: dict | None) -> dict:
     return cause_of(AlertFacts("probe_failed", "probe_failed:queues.are_read", params)).params
 
 
-def test_what_a_probe_has_found_is_the_title_and_its_remedy_what_to_do() -> None:
+def test_what_a_probe_has_found_is_the_title_and_its_remedy_what_to_do():
     params = of_probe(FOUND)
     assert alert_texts.title("probe_failed", params) == (
         "The doctor finds an error: nobody reads the queue sas.agents"
@@ -234,7 +234,7 @@ def test_what_a_probe_has_found_is_the_title_and_its_remedy_what_to_do() -> None
     assert alert_texts.remedy("probe_failed", params) == "Start a worker with -Q sas.agents."
 
 
-def test_one_of_a_version_before_is_told_by_its_name() -> None:
+def test_one_of_a_version_before_is_told_by_its_name():
     params = of_probe({"probe": "a.b", "finding": "no paper"})
     assert (
         alert_texts.title("probe_failed", params)
@@ -259,8 +259,8 @@ LATE, UNDONE = "Periodic duties are late: sweep", "No worker performs the period
     ],
 )
 def test_a_late_duty_says_the_one_remedy_and_the_next_act_that_are_true(
-    says: list[str], title: str, remedy: str, next_act: str
-) -> None:
+    says, title, remedy, next_act
+):
     params = cause_of(AlertFacts("duty_overdue", "duty_overdue:sweep", {"says": says})).params
     assert alert_texts.title("duty_overdue", params) == title
     assert alert_texts.remedy("duty_overdue", params).startswith(remedy)
@@ -269,7 +269,7 @@ def test_a_late_duty_says_the_one_remedy_and_the_next_act_that_are_true(
     assert bool(alert_texts.goes_on("duty_overdue", params)) == bool(next_act)
 
 
-def test_incident_title_names_missing_workflow_version_or_agent() -> None:
+def test_incident_title_names_missing_workflow_version_or_agent():
     def title(params: dict, cause: str) -> str:
         alert = AlertFacts("unknown_definition", f"unknown_definition:{cause}", params)
         return alert_texts.title("unknown_definition", cause_of(alert).params)
@@ -283,7 +283,7 @@ def test_incident_title_names_missing_workflow_version_or_agent() -> None:
 OPEN = IncidentRow(1, "open", members=3, money=Decimal("9.00"))
 
 
-def test_an_incident_follows_the_count_of_its_members() -> None:
+def test_an_incident_follows_the_count_of_its_members():
     assert refreshed(OPEN, 2, Decimal("6.00"), NOW) == replace(
         OPEN, members=2, money=Decimal("6.00")
     )
@@ -291,12 +291,12 @@ def test_an_incident_follows_the_count_of_its_members() -> None:
 
 
 @pytest.mark.parametrize("state", ["open", "acknowledged", "snoozed"])
-def test_without_a_member_it_is_resolved(state: str) -> None:
+def test_without_a_member_it_is_resolved(state):
     row = replace(OPEN, state=state, snooze_until=NOW if state == "snoozed" else None)
     assert refreshed(row, 0, None, NOW) == IncidentRow(1, "resolved", 0, None, None, NOW)
 
 
-def test_it_is_open_again_once_it_was_put_off_long_enough() -> None:
+def test_it_is_open_again_once_it_was_put_off_long_enough():
     snoozed = replace(OPEN, state="snoozed", snooze_until=NOW)
     assert refreshed(snoozed, 3, OPEN.money, NOW - timedelta(seconds=1)) == snoozed
     assert refreshed(snoozed, 3, OPEN.money, NOW) == OPEN

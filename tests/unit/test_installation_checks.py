@@ -37,7 +37,7 @@ def debug() -> Iterator[None]:
 
 
 @pytest.fixture
-def conf(monkeypatch: pytest.MonkeyPatch) -> Any:
+def conf(monkeypatch) -> Any:
     """Let a test set one setting of the Celery app."""
 
     class Conf:
@@ -50,7 +50,7 @@ def conf(monkeypatch: pytest.MonkeyPatch) -> Any:
 REDIS = {"visibility_timeout": 1260, "socket_timeout": 5}
 
 
-def test_this_project_s_settings_are_good() -> None:
+def test_this_project_s_settings_are_good():
     assert check_celery() == check_databases() == []
 
 
@@ -71,9 +71,7 @@ def test_this_project_s_settings_are_good() -> None:
         ("beat_scheduler", "celery.beat:PersistentScheduler", ["workers.W006"]),
     ],
 )
-def test_a_celery_setting_nothing_can_rely_on_is_told_of(
-    conf: Any, name: str, value: Any, found: list[str]
-) -> None:
+def test_a_celery_setting_nothing_can_rely_on_is_told_of(conf, name, value, found):
     conf.set(name, value)
 
     messages = check_celery()
@@ -97,9 +95,7 @@ def test_a_celery_setting_nothing_can_rely_on_is_told_of(
         ("redis://h/0", {"socket_timeout": 5}, []),
     ],
 )
-def test_a_broker_is_used_with_what_makes_it_reliable(
-    conf: Any, url: str, options: dict[str, Any], found: list[str]
-) -> None:
+def test_a_broker_is_used_with_what_makes_it_reliable(conf, url, options, found):
     conf.set("broker_url", url)
     conf.set("broker_transport_options", options)
 
@@ -109,7 +105,7 @@ def test_a_broker_is_used_with_what_makes_it_reliable(
     assert not any("secret" in str(message) for message in messages)
 
 
-def test_the_visibility_timeout_outlasts_the_longest_declared_call(conf: Any) -> None:
+def test_the_visibility_timeout_outlasts_the_longest_declared_call(conf):
     conf.set("broker_url", "redis://h/0")
     register_workflow(Workflow("slow", 1, (step("a", "toy.alpha", timeout_seconds=600),)))
     try:
@@ -121,7 +117,7 @@ def test_the_visibility_timeout_outlasts_the_longest_declared_call(conf: Any) ->
         del registry._workflows[("slow", 1)]
 
 
-def test_the_embedded_broker_is_for_development(conf: Any) -> None:
+def test_the_embedded_broker_is_for_development(conf):
     conf.set("broker_url", "filesystem://")
 
     with override_settings(DEBUG=False):
@@ -147,16 +143,14 @@ GOOD_SQLITE = {"transaction_mode": "IMMEDIATE", "init_command": "PRAGMA journal_
         ("mysql", {}, ["workers.E012"]),
     ],
 )
-def test_a_database_is_used_as_the_store_needs_it(
-    monkeypatch: pytest.MonkeyPatch, vendor: str, options: dict[str, Any], found: list[str]
-) -> None:
+def test_a_database_is_used_as_the_store_needs_it(monkeypatch, vendor, options, found):
     for module in (databases, settings):
         monkeypatch.setattr(module, "connection", _Connection(vendor, options))
 
     assert ids(check_databases()) == found
 
 
-def test_a_database_is_named_as_its_users_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_is_named_as_its_users_name_it(monkeypatch):
     monkeypatch.setattr(databases, "connection", _Connection("mysql", {}))
 
     (found,) = check_databases()
@@ -169,7 +163,7 @@ class _Connection:
         self.settings_dict = {"OPTIONS": options}
 
 
-def test_instants_need_time_zones() -> None:
+def test_instants_need_time_zones():
     with override_settings(USE_TZ=False):
         assert ids(check_databases()) == ["workers.E014"]
     assert connection.vendor in ("sqlite", "postgresql")
@@ -184,14 +178,14 @@ def test_instants_need_time_zones() -> None:
         ("SAS_BREAKER_ALERT_SECONDS", 29),
     ],
 )
-def test_settings_that_contradict_each_other_are_told_of(name: str, value: float) -> None:
+def test_settings_that_contradict_each_other_are_told_of(name, value):
     with override_settings(**{name: value}):
         (found,) = warnings.check_settings(None)
 
     assert (found.id, name in found.msg) == ("workers.W011", True)
 
 
-def test_what_another_check_refuses_is_told_of_once() -> None:
+def test_what_another_check_refuses_is_told_of_once():
     with override_settings(SAS_SWEEP_SECONDS="soon", SAS_STEP_TIMEOUT_SECONDS="soon"):
         assert warnings.check_settings(None) == []
         assert celery.longest_call_seconds() == 0

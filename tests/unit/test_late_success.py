@@ -37,7 +37,7 @@ def events(locked: LockedProcess) -> list[str]:
 
 @pytest.mark.parametrize("undo_state", ["processed", "skipped"])
 @pytest.mark.parametrize("process", ["cancelled", "compensating"])
-def test_it_is_kept_told_and_undone_once_more(undo_state: str, process: str) -> None:
+def test_it_is_kept_told_and_undone_once_more(undo_state, process):
     locked, step, undo = undone(undo_state, process=process)
 
     assert answer(locked, step, RESULT, "webhook:pay") == Outcome.IGNORED
@@ -50,7 +50,7 @@ def test_it_is_kept_told_and_undone_once_more(undo_state: str, process: str) -> 
     assert [alert.code for alert in locked.alerts] == ["late_success"]
 
 
-def test_once_undone_again_the_process_ends_as_before() -> None:
+def test_once_undone_again_the_process_ends_as_before():
     locked, step, undo = undone()
     answer(locked, step, RESULT, "webhook:pay")
     undo.state = "processing"
@@ -65,7 +65,7 @@ def test_once_undone_again_the_process_ends_as_before() -> None:
     assert locked.process.finished_at == NOW
 
 
-def test_where_no_undo_was_made_a_person_is_told_and_nothing_is_left_to_undo() -> None:
+def test_where_no_undo_was_made_a_person_is_told_and_nothing_is_left_to_undo():
     step = a_step("collect", "cancelled", undo=UNDO, attempt=1)
     locked = a_process(step, state="cancelled")
     locked.process.outcome, locked.process.finished_at = "cancelled", NOW
@@ -78,7 +78,7 @@ def test_where_no_undo_was_made_a_person_is_told_and_nothing_is_left_to_undo() -
     assert [alert.code for alert in locked.alerts] == ["late_success"]
 
 
-def test_said_again_it_is_no_news() -> None:
+def test_said_again_it_is_no_news():
     locked, step, undo = undone()
     answer(locked, step, RESULT, "webhook:pay")
     undo.state = "processed"
@@ -88,7 +88,7 @@ def test_said_again_it_is_no_news() -> None:
     assert (undo.state, len(locked.entries), len(locked.alerts)) == ("processed", said, 1)
 
 
-def test_an_undo_at_work_is_asked_again_after_that() -> None:
+def test_an_undo_at_work_is_asked_again_after_that():
     locked, step, undo = undone("processing", process="compensating")
 
     answer(locked, step, RESULT, "webhook:pay")
@@ -101,7 +101,7 @@ def test_an_undo_at_work_is_asked_again_after_that() -> None:
     assert undo.state == "processed"
 
 
-def test_an_undo_that_is_yet_to_begin_needs_nobody() -> None:
+def test_an_undo_that_is_yet_to_begin_needs_nobody():
     locked, step, undo = undone("waiting", state="cancelled", process="compensating")
 
     assert answer(locked, step, RESULT, "webhook:pay") == Outcome.IGNORED
@@ -109,7 +109,7 @@ def test_an_undo_that_is_yet_to_begin_needs_nobody() -> None:
     assert not evidence.is_none(step)
 
 
-def test_where_nothing_undoes_it_an_operator_is_told() -> None:
+def test_where_nothing_undoes_it_an_operator_is_told():
     locked, step, undo = undone(state="cancelled")
     locked.steps.remove(undo)
 
@@ -130,9 +130,7 @@ def test_where_nothing_undoes_it_an_operator_is_told() -> None:
     ],
     ids=["known before", "a fault", "no effect", "a person", "never called"],
 )
-def test_what_is_no_news_changes_nothing(
-    columns: dict[str, Any], body: dict[str, Any], actor: str, outcome: Outcome
-) -> None:
+def test_what_is_no_news_changes_nothing(columns, body, actor, outcome):
     locked, step, undo = undone()
     for name, value in columns.items():
         give(step, name, value)
@@ -151,9 +149,7 @@ def test_what_is_no_news_changes_nothing(
     ],
 )
 @pytest.mark.parametrize("process", ["processing", "processed", "error"])
-def test_success_beside_a_persons_end_is_kept_and_told(
-    state: str, columns: dict[str, Any], known: str, process: str
-) -> None:
+def test_success_beside_a_persons_end_is_kept_and_told(state, columns, known, process):
     step = a_step("collect", state, undo=UNDO, attempt=1, **columns)
     locked = a_process(step, state=process)
     locked.results_as_read[step.id] = '{"paid": "by transfer"}'
@@ -166,7 +162,7 @@ def test_success_beside_a_persons_end_is_kept_and_told(
     assert [alert.params["says"] for alert in locked.alerts] == [["beside"]]
 
 
-def test_success_after_a_failure_that_was_given_up_is_told() -> None:
+def test_success_after_a_failure_that_was_given_up_is_told():
     step = a_step("collect", "error", undo=UNDO, attempt=1, fault=a_fault("refused"))
     locked = a_process(step, state="compensated")
     locked.process.outcome = "compensated"
@@ -178,7 +174,7 @@ def test_success_after_a_failure_that_was_given_up_is_told() -> None:
 
 
 @pytest.mark.parametrize("undo_state", ["waiting", "pending"])
-def test_success_before_the_undo_of_a_failure_is_kept(undo_state: str) -> None:
+def test_success_before_the_undo_of_a_failure_is_kept(undo_state):
     locked, step, undo = undone(undo_state, state="error", process="compensating")
 
     assert answer(locked, step, RESULT, "webhook:pay") == Outcome.IGNORED
@@ -187,9 +183,7 @@ def test_success_before_the_undo_of_a_failure_is_kept(undo_state: str) -> None:
 
 @pytest.mark.parametrize("act", ["complete", "skip"])
 @pytest.mark.parametrize(("effect", "is_in_doubt"), [("idempotent", True), ("none", False)])
-def test_persons_end_of_an_accepted_call_leaves_its_doubt(
-    act: str, effect: str, is_in_doubt: bool
-) -> None:
+def test_persons_end_of_an_accepted_call_leaves_its_doubt(act, effect, is_in_doubt):
     step = a_step("collect", deferral={"question": ""}, effect=effect)
     step.may_have_effect = is_in_doubt
     locked = a_process(step)
@@ -202,7 +196,7 @@ def test_persons_end_of_an_accepted_call_leaves_its_doubt(
 
 
 @pytest.mark.parametrize("undo_state", ["processed", "processing"])
-def test_what_a_person_undid_is_not_undone_beside_it(undo_state: str) -> None:
+def test_what_a_person_undid_is_not_undone_beside_it(undo_state):
     locked, step, undo = undone(undo_state)
     if undo_state == "processed":
         undo.is_by_hand = undo.may_have_effect = True
@@ -218,7 +212,7 @@ def test_what_a_person_undid_is_not_undone_beside_it(undo_state: str) -> None:
     assert (undo.state, step.early) == ("processed", RESULT)
 
 
-def test_success_after_a_person_did_and_undid_it_is_told() -> None:
+def test_success_after_a_person_did_and_undid_it_is_told():
     locked, step, undo = undone()
     step.state, step.is_by_hand, step.may_have_effect = "processed", True, True
     locked.results_as_read[step.id] = '{"paid": "by transfer"}'
@@ -232,7 +226,7 @@ def test_success_after_a_person_did_and_undid_it_is_told() -> None:
     assert [alert.params["says"] for alert in locked.alerts] == [["beside"]]
 
 
-def test_undo_that_waits_for_its_service_is_asked_again_after_that() -> None:
+def test_undo_that_waits_for_its_service_is_asked_again_after_that():
     locked, step, undo = undone("processing", process="compensating")
     undo.deferral = {"question": ""}
 
@@ -242,7 +236,7 @@ def test_undo_that_waits_for_its_service_is_asked_again_after_that() -> None:
     assert (undo.state, step.early) == ("pending", RESULT)
 
 
-def test_undo_of_an_earlier_key_is_not_asked_again() -> None:
+def test_undo_of_an_earlier_key_is_not_asked_again():
     locked, step, undo = undone()
     step.idempotency_key = "a:1:3"
 
@@ -285,7 +279,7 @@ def test_success_that_came_during_a_call_outlives_its_end(
     )
 
 
-def test_what_a_late_success_proved_is_not_done_again_unasked() -> None:
+def test_what_a_late_success_proved_is_not_done_again_unasked():
     step = a_step("collect", "skipped", attempt=1, effect="unsafe")
     locked = a_process(step, state="processed")
     answer(locked, step, RESULT, "webhook:pay")
@@ -295,7 +289,7 @@ def test_what_a_late_success_proved_is_not_done_again_unasked() -> None:
 
 
 @pytest.mark.parametrize("is_lost", [True, False])
-def test_success_of_a_call_that_the_database_has_lost_is_told(is_lost: bool) -> None:
+def test_success_of_a_call_that_the_database_has_lost_is_told(is_lost):
     step = a_step("collect", "cancelled", undo={**UNDO, "is_lost": is_lost})
     locked = a_process(step, state="cancelled")
     locked.process.outcome = "cancelled"
@@ -304,7 +298,7 @@ def test_success_of_a_call_that_the_database_has_lost_is_told(is_lost: bool) -> 
     assert events(locked) == ["late_success"] * is_lost
 
 
-def test_success_of_a_claim_that_is_over_is_told_under_a_former_key_too() -> None:
+def test_success_of_a_claim_that_is_over_is_told_under_a_former_key_too():
     step = a_step("collect", "processing", attempt=2, idempotency_key=KEY)
     locked = a_process(step)
     replies = [Reply(step.id, uuid4(), 1, {"charge": "ch"}, key=key) for key in ("a:1:1", KEY, "")]

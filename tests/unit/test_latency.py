@@ -33,7 +33,7 @@ def off_by(durations: list[float], share: float) -> float:
     return max(told / true, true / told) - 1
 
 
-def test_the_error_is_what_the_page_says() -> None:
+def test_the_error_is_what_the_page_says():
     assert pytest.approx(0.0905, abs=0.0001) == latency.ERROR
     assert pytest.approx(4194.3, abs=0.1) == latency.BOUNDS[-1]
 
@@ -50,7 +50,7 @@ def test_the_error_is_what_the_page_says() -> None:
     ],
     ids=["one value", "even", "log normal", "two humps", "both ends"],
 )
-def test_known_distributions(durations: list[float], share: float) -> None:
+def test_known_distributions(durations, share):
     assert off_by(durations, share) <= latency.ERROR + 1e-9
 
 
@@ -62,15 +62,15 @@ def test_no_distribution_is_further_off(durations: list[float], share: float) ->
     assert off_by(durations, share) <= latency.ERROR + 1e-9
 
 
-def test_what_lies_beyond_the_bounds_is_told_as_the_bound() -> None:
+def test_what_lies_beyond_the_bounds_is_told_as_the_bound():
     assert latency.percentile(buckets([-1.0, 0.0, 0.0001]), 0.5) == 0.001
     assert latency.percentile(buckets([90_000.0]), 0.5) == latency.BOUNDS[-1]
 
 
-def test_nothing_measured_has_no_percentile() -> None:
+def test_nothing_measured_has_no_percentile():
     assert latency.percentile({}, 0.5) is None
 
 
-def test_minutes_together_are_as_if_measured_together() -> None:
+def test_minutes_together_are_as_if_measured_together():
     first, second = [0.1, 0.2, 5.0], [0.2, 60.0]
     assert latency.merged([buckets(first), buckets(second)]) == buckets(first + second)

@@ -36,7 +36,7 @@ from workers.desk.rules.list_query import QueryError, parse, period
         ("state:error state:error", {"state": "error"}),
     ],
 )  # fmt: skip
-def test_what_is_typed_becomes_filters(text: str, params: dict[str, str]) -> None:
+def test_what_is_typed_becomes_filters(text, params):
     assert parse(text).params == params
 
 
@@ -53,13 +53,13 @@ def test_what_is_typed_becomes_filters(text: str, params: dict[str, str]) -> Non
         ("needs:me", "needs: must be one of someone, error, alert, expired, got me."),
     ],
 )
-def test_the_word_that_is_wrong_is_named(text: str, says: str) -> None:
+def test_the_word_that_is_wrong_is_named(text, says):
     with pytest.raises(QueryError) as error:
         parse(text)
     assert str(error.value).startswith(says)
 
 
-def test_a_plain_search_is_told_apart() -> None:
+def test_a_plain_search_is_told_apart():
     assert parse("Ada").is_plain
     assert parse("").is_plain
     assert not parse("Ada paused").is_plain
@@ -70,5 +70,5 @@ def test_a_plain_search_is_told_apart() -> None:
     [("90m", timedelta(minutes=90)), ("1h", timedelta(hours=1)), ("7d", timedelta(days=7)),
      ("", None), ("h", None), ("1y", None), ("99999d", None)],
 )  # fmt: skip
-def test_a_period_is_a_number_with_a_unit(text: str, means: timedelta | None) -> None:
+def test_a_period_is_a_number_with_a_unit(text, means):
     assert period(text) == means

@@ -2,7 +2,6 @@
 
 import io
 import logging
-from typing import Any
 
 import pytest
 from celery.signals import after_setup_logger
@@ -30,7 +29,7 @@ class Log:
         return self._written.getvalue().splitlines()
 
 
-def test_a_line_of_the_engine_says_its_fields() -> None:
+def test_a_line_of_the_engine_says_its_fields():
     log = Log("workers.agent.dead_children", Formatter("%(levelname)s %(message)s"))
 
     log.logger.error("worker_died", extra={"how": "signal 9 (SIGKILL)", "attempt": 1})
@@ -38,7 +37,7 @@ def test_a_line_of_the_engine_says_its_fields() -> None:
     assert log.lines == ['ERROR worker_died how="signal 9 (SIGKILL)" attempt=1']
 
 
-def test_fields_of_other_libraries_stay_where_they_are() -> None:
+def test_fields_of_other_libraries_stay_where_they_are():
     log = Log("acme.tasks", Formatter("%(message)s"))
 
     log.logger.error("%s is late", "Ann", extra={"arguments": "secret"})
@@ -46,7 +45,7 @@ def test_fields_of_other_libraries_stay_where_they_are() -> None:
     assert log.lines == ["Ann is late"]
 
 
-def test_whatever_is_logged_in_a_call_says_which_call() -> None:
+def test_whatever_is_logged_in_a_call_says_which_call():
     log = Log("acme.agents", Formatter("%(message)s"))
 
     with within_call(**CALL):
@@ -71,7 +70,7 @@ def test_whatever_is_logged_in_a_call_says_which_call() -> None:
         (["a", "b"], "\"['a', 'b']\""),
     ],
 )
-def test_a_field_is_one_word_or_in_quotes(value: Any, shown: str) -> None:
+def test_a_field_is_one_word_or_in_quotes(value, shown):
     log = Log("workers.x", Formatter("%(message)s"))
 
     log.logger.error("event", extra={"field": value})
@@ -79,7 +78,7 @@ def test_a_field_is_one_word_or_in_quotes(value: Any, shown: str) -> None:
     assert log.lines == [f"event field={shown}"]
 
 
-def test_a_record_stays_as_it_is_for_the_next_handler() -> None:
+def test_a_record_stays_as_it_is_for_the_next_handler():
     log = Log("workers.x", Formatter("%(message)s"))
     records: list[logging.LogRecord] = []
     log.logger.addFilter(lambda record: records.append(record) or True)
@@ -89,7 +88,7 @@ def test_a_record_stays_as_it_is_for_the_next_handler() -> None:
     assert (records[0].msg, records[0].args) == ("%s", ("event",))
 
 
-def test_for_json_a_record_has_the_call_as_attributes() -> None:
+def test_for_json_a_record_has_the_call_as_attributes():
     log = Log("acme.agents", logging.Formatter("%(step)s %(attempt)s"))
     log.handler.addFilter(AddCallFields())
 
@@ -104,7 +103,7 @@ def celerys() -> Log:
     return Log("workers.x", ColorFormatter("%(levelname)s/%(processName)s %(message)s", False))
 
 
-def test_the_log_that_celery_sets_up_shows_them(celerys: Log) -> None:
+def test_the_log_that_celery_sets_up_shows_them(celerys):
     after_setup_logger.send(sender=None, logger=celerys.logger)
 
     celerys.logger.error("worker_died", extra={"step": "pay"})
@@ -112,7 +111,7 @@ def test_the_log_that_celery_sets_up_shows_them(celerys: Log) -> None:
     assert celerys.lines == ["ERROR/MainProcess worker_died step=pay"]
 
 
-def test_a_formatter_of_the_projects_own_stays() -> None:
+def test_a_formatter_of_the_projects_own_stays():
     own = logging.Formatter("%(message)s")
     log = Log("workers.x", own)
 
@@ -121,7 +120,7 @@ def test_a_formatter_of_the_projects_own_stays() -> None:
     assert log.handler.formatter is own
 
 
-def test_the_shops_lines_say_which_call() -> None:
+def test_the_shops_lines_say_which_call():
     with within_call(**CALL):
         event = _add_call_fields(None, "error", {"event": "agent_crashed", "attempt": 3})
 
@@ -129,7 +128,7 @@ def test_the_shops_lines_say_which_call() -> None:
     assert logs.call_fields() == {}
 
 
-def test_a_process_without_any_handler_shows_them() -> None:
+def test_a_process_without_any_handler_shows_them():
     last = logging.lastResort
 
     assert last is not None

@@ -31,12 +31,12 @@ BARE = {name: value for name, value in GOOD.items() if name != "result"}
     ],
     ids=lambda reply: reply.kind,
 )
-def test_a_reply_survives_its_row(reply: Reply) -> None:
+def test_a_reply_survives_its_row(reply):
     # A filed reply's claim holds: nobody asks for its key.
     assert Reply.from_wire(json.loads(json.dumps(reply.to_wire()))) == replace(reply, key="")
 
 
-def test_what_newer_code_says_more_is_left_unread() -> None:
+def test_what_newer_code_says_more_is_left_unread():
     assert Reply.from_wire(GOOD | {"mood": "good"}) == replace(Reply.of(REQUEST, {}), key="")
 
 
@@ -62,12 +62,12 @@ def test_what_newer_code_says_more_is_left_unread() -> None:
     ],
     ids=repr,
 )
-def test_what_is_no_reply_is_refused(body: Any) -> None:
+def test_what_is_no_reply_is_refused(body):
     with pytest.raises(MessageError):
         Reply.from_wire(body)
 
 
-def test_a_time_beyond_every_number_is_the_longest_there_is() -> None:
+def test_a_time_beyond_every_number_is_the_longest_there_is():
     reply = Reply.from_wire({**BARE, "deferral": {"seconds": 10**400}})
 
     assert reply.deferral == {"seconds": 10**400}
@@ -98,12 +98,12 @@ def _nested(depth: int) -> dict[str, Any]:
         "a number that is not read back",
     ],
 )
-def test_a_result_that_no_database_could_store_is_refused(result: Any) -> None:
+def test_a_result_that_no_database_could_store_is_refused(result):
     with pytest.raises(MessageError):
         storable(result)
 
 
-def test_ordinary_results_are_storable() -> None:
+def test_ordinary_results_are_storable():
     storable({"id": "ch_1", "n": 1.5, "list": [1, "zwölf", None], "emoji": "📦"})
 
 
@@ -117,13 +117,13 @@ def test_ordinary_results_are_storable() -> None:
         ({"a": {(1, 2): 1}}, "a has the key (1, 2), which is no text"),
     ],
 )
-def test_the_part_that_json_does_not_have_is_named(document: Any, says: str) -> None:
+def test_the_part_that_json_does_not_have_is_named(document, says):
     for use in (storable, lambda document: check(NewProcess("Toy", document))):
         with pytest.raises((MessageError, TypeError, ValueError), match=re.escape(says)):
             use(document)
 
 
-def test_document_that_contains_itself_is_refused() -> None:
+def test_document_that_contains_itself_is_refused():
     document: dict[str, Any] = {"at": object()}
     document["in"] = document
 

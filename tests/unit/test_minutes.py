@@ -10,7 +10,7 @@ from workers.states import BreakerState
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
-def test_a_span_begins_where_its_length_divides_the_time() -> None:
+def test_a_span_begins_where_its_length_divides_the_time():
     at = datetime(2026, 3, 1, 12, 47, 59, 999_999, tzinfo=UTC)
     assert begin(at, Span.MINUTE) == NOON.replace(minute=47)
     assert begin(at, Span.TEN_MINUTES) == NOON.replace(minute=40)
@@ -18,7 +18,7 @@ def test_a_span_begins_where_its_length_divides_the_time() -> None:
     assert begin(NOON, Span.HOUR) == NOON
 
 
-def test_counts_and_buckets_add_up_and_workers_do_not() -> None:
+def test_counts_and_buckets_add_up_and_workers_do_not():
     figures = [
         Figures("a", {"ok": 3, "expired": 1}, {5: 3}, {1: 4}, workers=2),
         Figures("b", {"ok": 1}, {7: 1}),
@@ -30,7 +30,7 @@ def test_counts_and_buckets_add_up_and_workers_do_not() -> None:
     ]
 
 
-def test_a_span_stands_as_it_stood_at_its_worst() -> None:
+def test_a_span_stands_as_it_stood_at_its_worst():
     levels = [
         Level("a", 5, 1, 0, 100, None, "closed"),
         Level("a", 2, 4, 1, 50, 8.5, "open"),
@@ -39,11 +39,11 @@ def test_a_span_stands_as_it_stood_at_its_worst() -> None:
     assert worst(levels) == [Level("a", 5, 4, 1, 100, 8.5, "open")]
 
 
-def test_each_span_is_kept_for_its_time() -> None:
+def test_each_span_is_kept_for_its_time():
     assert {int(span): kept.days for span, kept in KEPT.items()} == {60: 30, 600: 30, 3600: 365}
 
 
-def test_an_operator_s_word_stands_before_the_breaker_s_own() -> None:
+def test_an_operator_s_word_stands_before_the_breaker_s_own():
     until = NOON.replace(minute=1)
     assert Breaker().standing(NOON) is BreakerState.CLOSED
     assert Breaker(10, NOON, until).standing(NOON) is BreakerState.OPEN

@@ -32,24 +32,24 @@ NOT_PUBLIC = (
 
 
 @pytest.mark.parametrize("address", PUBLIC)
-def test_a_public_address_is_called(address: str) -> None:
+def test_a_public_address_is_called(address):
     assert public_networks.is_public(address)
 
 
 @pytest.mark.parametrize("address", NOT_PUBLIC)
-def test_no_other_address_is_called(address: str) -> None:
+def test_no_other_address_is_called(address):
     assert not public_networks.is_public(address)
 
 
 @pytest.mark.parametrize("network", public_networks.SPECIAL, ids=str)
-def test_no_line_of_the_table_is_passed_over(network: public_networks.Network) -> None:
+def test_no_line_of_the_table_is_passed_over(network):
     assert not public_networks.is_public(str(network[0]))
     assert not public_networks.is_public(str(network[-1]))
     # Else the line says nothing: what is no unicast is refused without it.
     assert network.subnet_of(public_networks.UNICAST[network.version])  # type: ignore[arg-type]
 
 
-def test_python_calls_nothing_private_that_is_public_here() -> None:
+def test_python_calls_nothing_private_that_is_public_here():
     for text in PUBLIC:
         address = ipaddress.ip_address(text)
         if not any(address in network for network in public_networks.EMBEDDING):

@@ -50,7 +50,7 @@ BAD_TEXT = [
 
 
 @pytest.mark.parametrize(("process", "says"), BAD_TEXT)
-def test_a_text_that_cannot_be_stored_is_refused(process: NewProcess, says: str) -> None:
+def test_a_text_that_cannot_be_stored_is_refused(process, says):
     with pytest.raises(BadText) as refusal:
         check(process)
 
@@ -73,7 +73,7 @@ BAD_VALUES = [
 
 
 @pytest.mark.parametrize(("process", "says"), BAD_VALUES)
-def test_a_value_out_of_bounds_is_refused(process: NewProcess, says: str) -> None:
+def test_a_value_out_of_bounds_is_refused(process, says):
     with pytest.raises(ValueError, match="^" + re.escape(says)):
         check(process)
 
@@ -86,7 +86,7 @@ def nested(depth: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("document", [[1], None, "{}", 7])
-def test_an_input_that_is_no_object_is_refused(document: Any) -> None:
+def test_an_input_that_is_no_object_is_refused(document):
     with pytest.raises(TypeError, match=r"input must be a dict, got \w+\. Put it into one\."):
         check(wanted(input=document))
 
@@ -98,18 +98,18 @@ def test_an_input_that_is_no_object_is_refused(document: Any) -> None:
         (wanted(told="http://x"), "sinks must be a sequence of NewSink, got 'h' in it."),
     ],
 )
-def test_a_value_of_another_type_is_refused(process: NewProcess, says: str) -> None:
+def test_a_value_of_another_type_is_refused(process, says):
     with pytest.raises(TypeError, match=re.escape(says)):
         check(process)
 
 
 @pytest.mark.parametrize("priority", ["high", None, 1.5])
-def test_a_priority_that_is_no_whole_number_is_refused(priority: Any) -> None:
+def test_a_priority_that_is_no_whole_number_is_refused(priority):
     with pytest.raises(TypeError, match="priority must be a whole number, got"):
         check(wanted(priority=priority))
 
 
-def test_an_input_that_is_no_json_is_refused() -> None:
+def test_an_input_that_is_no_json_is_refused():
     says = r"^input must be JSON, got a value that JSON does not have: .*\. Pass text or None\.$"
     with pytest.raises(TypeError, match=says):
         check(wanted(input={"at": NOW}))
@@ -128,11 +128,11 @@ def test_an_input_that_is_no_json_is_refused() -> None:
         wanted(told=[NewSink("queue", "a"), NewSink("webhook", "a"), NewSink("queue", "b")]),
     ],
 )
-def test_whatever_the_columns_hold_is_accepted(process: NewProcess) -> None:
+def test_whatever_the_columns_hold_is_accepted(process):
     check(process)
 
 
-def test_the_limits_are_those_of_the_columns() -> None:
+def test_the_limits_are_those_of_the_columns():
     columns = {name: Sink._meta.get_field(name).max_length for name in ("address", "owner")}
 
     assert Process._meta.get_field("subject").max_length == new_processes.LONGEST_SUBJECT
@@ -156,11 +156,11 @@ def test_the_limits_are_those_of_the_columns() -> None:
     ],
     ids=["large", "type", "deep"],
 )
-def test_an_input_that_no_message_would_carry_is_refused(document: Any, says: str) -> None:
+def test_an_input_that_no_message_would_carry_is_refused(document, says):
     """Accepted, it would fail its first step for good."""
     with pytest.raises(ValueError, match=says):
         check(wanted(input=document))
 
 
-def test_an_input_of_the_same_size_as_a_result_is_accepted() -> None:
+def test_an_input_of_the_same_size_as_a_result_is_accepted():
     check(wanted(input={"a": "x" * (262_144 - 9)}))

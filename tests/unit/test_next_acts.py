@@ -25,7 +25,7 @@ OPEN = Breaker(10, NOW, SOON)
         ),
     ],
 )
-def test_an_open_breaker_says_when_it_asks_the_service_again(flow: AgentFlow, text: str) -> None:
+def test_an_open_breaker_says_when_it_asks_the_service_again(flow, text):
     assert next_act("breaker_open", {"about": "a"}, {"a": flow}, NOW) == text
     assert next_act("process_error", {"agent": "a"}, {"a": flow}, NOW) == (
         f"nothing until you act; the breaker of agent a is open: {text}"
@@ -33,12 +33,12 @@ def test_an_open_breaker_says_when_it_asks_the_service_again(flow: AgentFlow, te
 
 
 @pytest.mark.parametrize("flows", [None, {}, {"a": AgentFlow(1)}, {"b": AgentFlow(1, 0, OPEN)}])
-def test_what_waits_for_a_person_says_so(flows: dict[str, AgentFlow] | None) -> None:
+def test_what_waits_for_a_person_says_so(flows):
     assert next_act("process_error", {"agent": "a"}, flows, NOW) == "nothing until you act"
     assert next_act("of_an_app", {}, flows, NOW) == "nothing until you act"
 
 
-def test_what_goes_on_by_itself_says_how() -> None:
+def test_what_goes_on_by_itself_says_how():
     closed = {"a": AgentFlow(1, breaker=Breaker(forced="closed"))}
     assert next_act("process_compensating", {"agent": "a"}, closed, NOW) == (
         "the completed steps are being undone"

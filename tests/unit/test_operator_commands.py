@@ -8,7 +8,7 @@ from workers.exceptions import StateError
 from workers.rules import operator_commands
 
 
-def test_resubmitting_gives_the_failed_steps_their_attempts_back() -> None:
+def test_resubmitting_gives_the_failed_steps_their_attempts_back():
     failed = a_step("a", "error", failure_count=3, attempt=3, fault=a_fault("transient"))
     done = a_step("b", "processed")
     locked = a_process(failed, done, state="error")
@@ -24,7 +24,7 @@ def test_resubmitting_gives_the_failed_steps_their_attempts_back() -> None:
 
 
 @pytest.mark.parametrize("state", ["pending", "processing", "processed"])
-def test_resubmitting_what_is_not_in_error_is_refused(state: str) -> None:
+def test_resubmitting_what_is_not_in_error_is_refused(state):
     step = a_step("a", "processed")
     locked = a_process(step, state=state)
 

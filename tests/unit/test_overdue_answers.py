@@ -1,7 +1,5 @@
 """Answers that do not come, on rows in memory."""
 
-from typing import Any
-
 import pytest
 
 from tests.unit.build import NOW, a_process, a_step
@@ -18,9 +16,7 @@ from workers.rules import overdue_answers
         ({"seconds": 60, "question": "approval", "permission": "shop.decide"}, "shop.decide"),
     ],
 )
-def test_who_may_answer_is_known_of_a_step_without_an_answer(
-    deferral: dict[str, Any], permission: str
-) -> None:
+def test_who_may_answer_is_known_of_a_step_without_an_answer(deferral, permission):
     step = a_step("a", deferral=deferral)
 
     assert overdue_answers.permission_to_answer(step) == permission
@@ -31,13 +27,13 @@ def test_who_may_answer_is_known_of_a_step_without_an_answer(
     assert overdue_answers.permission_to_answer(step) == permission
 
 
-def test_a_step_that_failed_otherwise_asks_no_person() -> None:
+def test_a_step_that_failed_otherwise_asks_no_person():
     step = a_step("a", fault=FaultRecord("permanent", "no", "it is refused"))
 
     assert overdue_answers.permission_to_answer(step) == ""
 
 
-def test_an_overdue_answer_is_told_once() -> None:
+def test_an_overdue_answer_is_told_once():
     step = a_step("a", deferral={"seconds": 60, "question": "approval"}, escalate_at=NOW)
     locked = a_process(step)
     overdue_answers.escalate(locked, step, "scheduler")

@@ -15,14 +15,12 @@ def make() -> Callable[[str], object]:
     return made
 
 
-def test_an_object_is_made_once_for_its_arguments(make: Callable[[str], object]) -> None:
+def test_an_object_is_made_once_for_its_arguments(make):
     assert make("a") is make("a")
     assert make("a") is not make("b")
 
 
-def test_a_forked_process_makes_its_own(
-    make: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_forked_process_makes_its_own(make, monkeypatch):
     parents = make("a")
     monkeypatch.setattr(os, "getpid", lambda: -1)
 

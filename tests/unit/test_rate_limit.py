@@ -24,9 +24,7 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
     ],
 )
 @pytest.mark.parametrize("saves_up", [False, True], ids=["at once", "in bursts"])
-def test_in_no_second_are_more_calls_than_the_rate(
-    rate: float, at_once: int, most: int, saves_up: bool
-) -> None:
+def test_in_no_second_are_more_calls_than_the_rate(rate, at_once, most, saves_up):
     bucket, calls = Bucket(rate, Bucket(rate).at_once, NOW), []
     for step in range(20_000):
         bucket = bucket.refilled(NOW + timedelta(milliseconds=step))
@@ -42,14 +40,14 @@ def test_in_no_second_are_more_calls_than_the_rate(
         assert len(calls) >= int(rate * 20 * 0.93)
 
 
-def test_more_calls_than_tokens_are_waited_for() -> None:
+def test_more_calls_than_tokens_are_waited_for():
     bucket = Bucket(2).refilled(NOW).spent(3)
 
     assert bucket.room == 0
     assert bucket.seconds_to_next() == pytest.approx((1 + 1.92) / 1.9)
 
 
-def test_a_full_bucket_waits_for_nothing() -> None:
+def test_a_full_bucket_waits_for_nothing():
     bucket = Bucket(1000, Bucket(1000).at_once, NOW)
 
     assert bucket.seconds_to_next() == 0
@@ -57,7 +55,7 @@ def test_a_full_bucket_waits_for_nothing() -> None:
     assert bucket.spent(41).seconds_to_next() == pytest.approx(20.5 / 950)
 
 
-def test_a_clock_that_was_set_back_brings_nothing() -> None:
+def test_a_clock_that_was_set_back_brings_nothing():
     bucket = Bucket(2).refilled(NOW).spent(1)
 
     assert bucket.refilled(NOW - timedelta(hours=1)).tokens == bucket.tokens

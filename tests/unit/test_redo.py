@@ -32,7 +32,7 @@ def redo(locked: LockedProcess, name: str = "mail", **given: Any) -> None:
     operator_commands.redo(locked, name, ANN, "the server is back", **given)
 
 
-def test_it_has_its_attempts_back_and_the_open_process_stays_as_it_is() -> None:
+def test_it_has_its_attempts_back_and_the_open_process_stays_as_it_is():
     mail = skipped()
     locked = a_process(a_step("a", "processed"), mail, a_step("b", "waiting", after=("mail",)))
 
@@ -46,7 +46,7 @@ def test_it_has_its_attempts_back_and_the_open_process_stays_as_it_is() -> None:
     assert locked.ready_forward_steps() == []
 
 
-def test_redo_makes_unbegun_successor_wait_and_begun_successor_go_on() -> None:
+def test_redo_makes_unbegun_successor_wait_and_begun_successor_go_on():
     """Whoever skips a charge by mistake does not ship beside it."""
     behind = {"state": "pending", "after": ("mail",), "not_before": NOW}
     # A claim that was lost before anybody called has begun nothing.
@@ -65,7 +65,7 @@ def test_redo_makes_unbegun_successor_wait_and_begun_successor_go_on() -> None:
     assert locked.ready_forward_steps() == []
 
 
-def test_of_two_that_follow_each_other_the_second_waits_for_the_first() -> None:
+def test_of_two_that_follow_each_other_the_second_waits_for_the_first():
     first, second = skipped("a", after=()), skipped("b", effect="unsafe")
     second.spec = replace(second.spec, after=("a",))
     third = a_step("c", "pending", after=("b",))
@@ -90,7 +90,7 @@ def test_of_two_that_follow_each_other_the_second_waits_for_the_first() -> None:
     assert [(e.before, e.after) for e in locked.entries] == [("skipped", "waiting")]
 
 
-def test_redo_holds_back_steps_that_follow_settled_successors() -> None:
+def test_redo_holds_back_steps_that_follow_settled_successors():
     settled = [a_step("b", "skipped", after=("mail",)), a_step("c", "processed", after=("b",))]
     behind = a_step("d", "pending", after=("c",))
     mail = skipped()
@@ -104,7 +104,7 @@ def test_redo_holds_back_steps_that_follow_settled_successors() -> None:
     assert locked.ready_forward_steps() == [behind]
 
 
-def test_a_processed_process_goes_on_for_it_and_is_never_undone() -> None:
+def test_a_processed_process_goes_on_for_it_and_is_never_undone():
     mail = skipped()
     locked = a_process(a_step("a", "processed"), mail, state="processed")
     locked.process.finished_at = NOW
@@ -129,7 +129,7 @@ def test_a_processed_process_goes_on_for_it_and_is_never_undone() -> None:
 @pytest.mark.parametrize(
     "state", ["waiting", "pending", "processing", "processed", "error", "cancelled", "compensated"]
 )
-def test_only_a_skipped_step_is_done_again(state: str) -> None:
+def test_only_a_skipped_step_is_done_again(state):
     locked = a_process(a_step("mail", state))
     with pytest.raises(StateError, match=f"mail is {state}: only a skipped step"):
         redo(locked)
@@ -137,7 +137,7 @@ def test_only_a_skipped_step_is_done_again(state: str) -> None:
 
 
 @pytest.mark.parametrize("state", ["error", "compensating", "compensated", "cancelled"])
-def test_it_is_refused_in_every_process_that_does_not_go_forward(state: str) -> None:
+def test_it_is_refused_in_every_process_that_does_not_go_forward(state):
     mail = skipped()
     locked = a_process(mail, state=state)
     with pytest.raises(StateError, match=f"Toy 1 is {state}"):
@@ -145,7 +145,7 @@ def test_it_is_refused_in_every_process_that_does_not_go_forward(state: str) -> 
     assert (mail.state, locked.entries) == ("skipped", [])
 
 
-def test_an_undo_step_that_had_nothing_to_undo_is_not_done_again() -> None:
+def test_an_undo_step_that_had_nothing_to_undo_is_not_done_again():
     locked = a_process(a_step("a", "processed"), a_step("undo_a", "skipped", undoes_id=1))
     with pytest.raises(StateError, match="has no step 'undo_a'"):
         redo(locked, "undo_a")
@@ -154,7 +154,7 @@ def test_an_undo_step_that_had_nothing_to_undo_is_not_done_again() -> None:
 class TestConditions:
     """What its condition does not want is not done; where that is unknown it is asked again."""
 
-    def test_a_step_whose_condition_was_false_is_refused(self) -> None:
+    def test_a_step_whose_condition_was_false_is_refused(self):
         unwanted = a_step("mail", "skipped", is_judged=True)
         with pytest.raises(StateError, match="because its condition was false"):
             redo(a_process(unwanted, state="processed"))
@@ -168,15 +168,13 @@ class TestConditions:
             ({}, "pending"),
         ],
     )
-    def test_redo_asks_condition_again_only_where_its_verdict_is_unknown(
-        self, columns: dict[str, Any], state: str
-    ) -> None:
+    def test_redo_asks_condition_again_only_where_its_verdict_is_unknown(self, columns, state):
         mail = skipped(is_judged=True, **columns)
         redo(a_process(a_step("a", "processed"), mail, state="processed"))
         assert mail.state == state
 
 
-def test_a_job_does_all_that_failed_again_or_nothing() -> None:
+def test_a_job_does_all_that_failed_again_or_nothing():
     chosen = a_step("gift", "skipped")
     locked = a_process(skipped(), skipped("sms"), chosen, state="processed")
     assert operator_commands.redo_left_out(locked, ANN, "back") == []
@@ -192,7 +190,7 @@ def test_a_job_does_all_that_failed_again_or_nothing() -> None:
         operator_commands.redo_left_out(a_process(chosen, state="processed"), ANN, "back")
 
 
-def test_a_job_does_several_again_that_could_be_undone_were_the_process_open() -> None:
+def test_a_job_does_several_again_that_could_be_undone_were_the_process_open():
     undo = {"name": "unsend", "agent": "toy.undoer"}
     mail, sms = doubtful(undo=undo), doubtful("sms", undo=undo)
     locked = a_process(mail, sms, state="processed")
@@ -206,7 +204,7 @@ def test_a_job_does_several_again_that_could_be_undone_were_the_process_open() -
 class TestDoubt:
     """What may have happened is done again only where a person says that it may happen twice."""
 
-    def test_redo_of_step_in_doubt_needs_may_happen_twice(self) -> None:
+    def test_redo_of_step_in_doubt_needs_may_happen_twice(self):
         mail = doubtful()
         locked = a_process(mail, state="processed")
         with pytest.raises(StateError, match="done again it may happen twice"):
@@ -221,19 +219,19 @@ class TestDoubt:
         assert evidence.of(mail) == evidence.Evidence.POSSIBLE
         assert locked.entries[-1].detail["may_happen_twice"] is True
 
-    def test_a_call_that_its_service_tells_apart_needs_no_word(self) -> None:
+    def test_a_call_that_its_service_tells_apart_needs_no_word(self):
         mail = doubtful(effect="idempotent")
         locked = a_process(mail, state="processed")
         redo(locked)
         assert mail.is_in_doubt
         assert "may_happen_twice" not in locked.entries[-1].detail
 
-    def test_redo_of_step_without_effect_needs_no_confirmation(self) -> None:
+    def test_redo_of_step_without_effect_needs_no_confirmation(self):
         mail = skipped(effect="unsafe")
         redo(a_process(mail, state="processed"))
         assert mail.state == "pending"
 
-    def test_what_can_be_undone_is_undone_first(self) -> None:
+    def test_what_can_be_undone_is_undone_first(self):
         undo = {"name": "unsend", "agent": "toy.undoer"}
         locked = a_process(a_step("a", "processed"), doubtful(undo=undo))
         with pytest.raises(StateError, match="begin again from it"):

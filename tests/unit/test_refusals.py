@@ -9,7 +9,7 @@ from workers.exceptions import StateError
 from workers.rules.refusals import TEXTS, refused, text_of
 
 
-def test_a_refusal_says_its_text_and_carries_its_code() -> None:
+def test_a_refusal_says_its_text_and_carries_its_code():
     refusal = refused("undone_already", subject="Toy 1")
 
     assert isinstance(refusal, StateError)
@@ -18,7 +18,7 @@ def test_a_refusal_says_its_text_and_carries_its_code() -> None:
 
 
 @pytest.mark.parametrize("code", TEXTS)
-def test_every_text_is_whole_with_its_parameters(code: str) -> None:
+def test_every_text_is_whole_with_its_parameters(code):
     with translation.override("en"):
         names = re.findall(r"%\((\w+)\)s", str(TEXTS[code]))
         text = text_of(code, dict.fromkeys(names, "X"))
@@ -27,14 +27,14 @@ def test_every_text_is_whole_with_its_parameters(code: str) -> None:
     assert text.endswith(".")
 
 
-def test_a_refusal_without_a_code_is_said_as_it_was() -> None:
+def test_a_refusal_without_a_code_is_said_as_it_was():
     refusal = StateError("Not today.")
 
     assert text_of(refusal.code, refusal.params) == "Not today."
     assert text_of("of_a_newer_version", {}) == "of_a_newer_version"
 
 
-def test_a_refusal_keeps_every_name_and_says_the_first_few() -> None:
+def test_a_refusal_keeps_every_name_and_says_the_first_few():
     names = [f"s{n}" for n in range(552)]
     refusal = refused("past_no_return", subject="Toy 1", steps=names)
 

@@ -61,7 +61,7 @@ class Good(Agent):
         ),
     ],
 )
-def test_a_wrong_attribute_is_refused(attributes: dict[str, Any], said: str) -> None:
+def test_a_wrong_attribute_is_refused(attributes, said):
     before = registry.agents()
 
     with pytest.raises(WorkflowError) as refused:
@@ -79,9 +79,7 @@ def warned(monkeypatch: pytest.MonkeyPatch, *more: StepSpec, **options: Any) -> 
     return [str(found.msg) for found in check_deadlines(None)]
 
 
-def test_a_deadline_that_undoes_for_an_optional_step_is_warned_of(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_deadline_that_undoes_for_an_optional_step_is_warned_of(monkeypatch):
     assert registry.workflow(LOCAL.name)
 
     (said,) = warned(monkeypatch, deadline_seconds=86_400)
@@ -104,11 +102,8 @@ LAST = [
 
 @pytest.mark.parametrize(("options", "no_return", "is_warned"), LAST)
 def test_a_point_of_no_return_that_waits_for_the_optional_step_is_none(
-    monkeypatch: pytest.MonkeyPatch,
-    options: dict[str, Any],
-    no_return: tuple[str, ...],
-    is_warned: bool,
-) -> None:
+    monkeypatch, options, no_return, is_warned
+):
     assert registry.workflow(LOCAL.name)
     close = step("close", "toy.alpha", **options)
 
@@ -125,9 +120,7 @@ def test_a_point_of_no_return_that_waits_for_the_optional_step_is_none(
         {"deadline_seconds": 86_400, "on_deadline": OnDeadline.ALERT},
     ],
 )
-def test_nothing_is_warned_of_where_nothing_can_be_undone(
-    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
-) -> None:
+def test_nothing_is_warned_of_where_nothing_can_be_undone(monkeypatch, options):
     assert registry.workflow(LOCAL.name)
 
     assert warned(monkeypatch, **options) == []
@@ -146,8 +139,8 @@ def test_nothing_is_warned_of_where_nothing_can_be_undone(
     ],
 )
 def test_an_idempotent_agent_says_how_long_its_service_remembers_a_key(
-    monkeypatch: pytest.MonkeyPatch, attributes: dict[str, Any], is_named: bool
-) -> None:
+    monkeypatch, attributes, is_named
+):
     agent = type("Agent", (Good,), {"name": "toy.keyed", **attributes})()
     monkeypatch.setattr(registry, "_agents", {"toy.keyed": agent})
 
@@ -157,14 +150,14 @@ def test_an_idempotent_agent_says_how_long_its_service_remembers_a_key(
     assert all("'toy.keyed'" in message.msg for message in found)
 
 
-def test_a_task_is_not_asked_for_a_key_s_retention(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_is_not_asked_for_a_key_s_retention(monkeypatch):
     monkeypatch.setattr(registry, "_agents", {})
     registry.register_task(type("Task", (), {"name": "toy.task"})(), effect=Effect.IDEMPOTENT)
 
     assert check_key_retention(None) == []
 
 
-def test_the_shop_s_agents_all_say_it() -> None:
+def test_the_shop_s_agents_all_say_it():
     shop = {"payment", "billing", "shipping", "courier", "stock", "returns", "review"}
     named = [message.msg for message in check_key_retention(None)]
 
@@ -217,7 +210,7 @@ def _agent(**methods: Any) -> type[Agent]:
 
 @pytest.mark.parametrize("function", NOT_PLAIN.values(), ids=NOT_PLAIN)
 @pytest.mark.parametrize("what", DECLARED)
-def test_declaration_refuses_function_that_is_not_plain(what: str, function: Any) -> None:
+def test_declaration_refuses_function_that_is_not_plain(what, function):
     with pytest.raises(WorkflowError, match=f"{what} must be a plain function, got <"):
         DECLARED[what](function)
 
@@ -225,7 +218,7 @@ def test_declaration_refuses_function_that_is_not_plain(what: str, function: Any
 
 
 @pytest.mark.parametrize("what", DECLARED)
-def test_a_function_of_other_arguments_is_refused(what: str) -> None:
+def test_a_function_of_other_arguments_is_refused(what):
     with pytest.raises(WorkflowError) as refusal:
         DECLARED[what](lambda a, b, c, d: {})
 
@@ -233,7 +226,7 @@ def test_a_function_of_other_arguments_is_refused(what: str) -> None:
     assert "toy.odd" not in registry._agents
 
 
-def test_a_static_run_and_defaults_are_fine() -> None:
+def test_a_static_run_and_defaults_are_fine():
     odd = _agent(run=staticmethod(lambda call, _more=None: {}))
     try:
         assert registry.register_agent(odd) is odd
@@ -242,12 +235,12 @@ def test_a_static_run_and_defaults_are_fine() -> None:
 
 
 @pytest.mark.parametrize("thing", [Good(), dict, "toy.good"])
-def test_what_is_no_agent_s_class_is_refused(thing: Any) -> None:
+def test_what_is_no_agent_s_class_is_refused(thing):
     with pytest.raises(WorkflowError, match="must be a class that inherits from Agent"):
         registry.register_agent(thing)
 
 
-def test_a_task_that_would_not_be_run_is_refused() -> None:
+def test_a_task_that_would_not_be_run_is_refused():
     _later.name = "toy.later"  # type: ignore[attr-defined]
 
     with pytest.raises(WorkflowError, match=r"Agent toy\.later: task must be a plain function"):
@@ -256,6 +249,6 @@ def test_a_task_that_would_not_be_run_is_refused() -> None:
     assert "toy.later" not in registry._agents
 
 
-def test_a_deferral_of_no_number_is_refused() -> None:
+def test_a_deferral_of_no_number_is_refused():
     with pytest.raises(ValueError, match="must be a number above 0, got datetime"):
         Deferred(timedelta(days=1))  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from workers.exceptions import StateError
 from workers.rules import restart
 
 
-def test_a_step_and_what_came_after_it_begin_again() -> None:
+def test_a_step_and_what_came_after_it_begin_again():
     locked = a_process(done("a"), done("b", "a"), done("c", "b"), done("d", "a"))
 
     renewal = restart.begin(locked, "b", "ann", "wrong size")
@@ -17,7 +17,7 @@ def test_a_step_and_what_came_after_it_begin_again() -> None:
     assert [planned.name for planned in renewal.undo.undo] == ["undo_c", "undo_b"]
 
 
-def test_a_process_turns_back_only_as_far_as_that() -> None:
+def test_a_process_turns_back_only_as_far_as_that():
     queued = a_step("c", "pending", after=("b",))
     locked = a_process(done("a"), done("b", "a"), queued)
 
@@ -37,7 +37,7 @@ def test_a_process_turns_back_only_as_far_as_that() -> None:
         ("b", "nothing undoes b, and it would happen twice."),
     ],
 )
-def test_what_cannot_begin_again_is_refused(name: str, says: str) -> None:
+def test_what_cannot_begin_again_is_refused(name, says):
     locked = a_process(done("a"), done("b", "a", undo=False), a_step("c", "waiting", after=("b",)))
 
     with pytest.raises(StateError, match=says):
@@ -45,7 +45,7 @@ def test_what_cannot_begin_again_is_refused(name: str, says: str) -> None:
     assert locked.entries == []
 
 
-def test_once_they_are_undone_the_steps_wait_with_a_new_key() -> None:
+def test_once_they_are_undone_the_steps_wait_with_a_new_key():
     first = done("a", idempotency_key="stem:0:1")
     second = a_step("b", "compensated", after=("a",), idempotency_key="stem:1:1", failure_count=2)
     undo = undo_of(second, state="processed")
@@ -64,7 +64,7 @@ def test_once_they_are_undone_the_steps_wait_with_a_new_key() -> None:
 
 
 @pytest.mark.parametrize("state", ["pending", "processing", "error"])
-def test_until_then_nothing_begins_again(state: str) -> None:
+def test_until_then_nothing_begins_again(state):
     step = done("a")
     undo = undo_of(step, state=state)
     locked = a_process(step, undo, state="compensating")

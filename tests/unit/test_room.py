@@ -20,20 +20,20 @@ class _Flow:
     outstanding: int = 0
 
 
-def test_the_window_less_what_is_in_flight() -> None:
+def test_the_window_less_what_is_in_flight():
     assert room_left(_Flow(), NOW) == 7
     assert room_left(_Flow(in_flight=12), NOW) == 0
 
 
-def test_none_behind_a_breaker() -> None:
+def test_none_behind_a_breaker():
     assert room_left(_Flow(breaker=Breaker(5, NOW, NOW + timedelta(seconds=30))), NOW) == 0
 
 
-def test_no_more_than_answers_may_be_outstanding() -> None:
+def test_no_more_than_answers_may_be_outstanding():
     flow = _Flow(deferred_window=8, outstanding=4)
     assert room_left(flow, NOW) == 1
     assert room_left(replace(flow, outstanding=6), NOW) == 0
 
 
-def test_no_more_than_the_rate_has_tokens() -> None:
+def test_no_more_than_the_rate_has_tokens():
     assert room_left(_Flow(bucket=Bucket(10, tokens=1.9)), NOW) == 1

@@ -14,7 +14,7 @@ PROCESS_PAIRS = list(product(ProcessState.values, ProcessState.values))
 
 
 @pytest.mark.parametrize(("before", "after"), STEP_PAIRS, ids=lambda value: value)
-def test_a_step_makes_legal_moves_only(before: str, after: str) -> None:
+def test_a_step_makes_legal_moves_only(before, after):
     step = a_step(state=before)
     locked = a_process(step)
 
@@ -31,7 +31,7 @@ def test_a_step_makes_legal_moves_only(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), PROCESS_PAIRS, ids=lambda value: value)
-def test_a_process_makes_legal_moves_only(before: str, after: str) -> None:
+def test_a_process_makes_legal_moves_only(before, after):
     locked = a_process(state=before, sequence=7)
 
     if states.may_move_process(before, after):
@@ -45,17 +45,17 @@ def test_a_process_makes_legal_moves_only(before: str, after: str) -> None:
         assert (locked.process.state, locked.process.sequence) == (before, 7)
 
 
-def test_a_final_state_is_left_to_undo_or_redo_something_and_for_nothing_else() -> None:
+def test_a_final_state_is_left_to_undo_or_redo_something_and_for_nothing_else():
     left = {pair for pair in states.PROCESS_MOVES if pair[0] in states.FINAL_PROCESS_STATES}
     undone = {("compensated", "compensating"), ("cancelled", "compensating")}
     assert left == undone | {("processed", "processing")}
 
 
-def test_a_step_that_is_undone_only_begins_again() -> None:
+def test_a_step_that_is_undone_only_begins_again():
     after = {after for before, after in states.STEP_MOVES if before == StepState.COMPENSATED}
     assert after == {StepState.WAITING}
 
 
-def test_every_state_can_be_reached() -> None:
+def test_every_state_can_be_reached():
     assert {after for _, after in states.STEP_MOVES} == set(StepState.values)
     assert {after for _, after in states.PROCESS_MOVES} == set(ProcessState.values) - {"pending"}

@@ -25,7 +25,7 @@ def provider_of(sampler: Sampler | None = None) -> tuple[TracerProvider, InMemor
 
 
 @pytest.fixture
-def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
+def spans(monkeypatch) -> InMemorySpanExporter:
     provider, spans = provider_of()
     # As OpenTelemetry has it once a project has set it up; that can be done once in a process.
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
@@ -34,10 +34,10 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
 
 class TestWithoutOpenTelemetry:
     @pytest.fixture(autouse=True)
-    def _not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def _not_installed(self, monkeypatch) -> None:
         monkeypatch.setattr(tracing, "trace", None)
 
-    def test_a_service_is_told_the_process_and_the_attempt(self) -> None:
+    def test_a_service_is_told_the_process_and_the_attempt(self):
         with tracing.call_span("payment.charge", KEY, 1):
             first = tracing.headers()["traceparent"]
         with tracing.call_span("payment.charge", KEY, 2):
@@ -47,23 +47,21 @@ class TestWithoutOpenTelemetry:
         assert second.split("-")[1] == UID.hex
         assert second != first
 
-    def test_outside_a_call_nothing_is_told(self) -> None:
+    def test_outside_a_call_nothing_is_told(self):
         with tracing.call_span("payment.charge", KEY, 1):
             pass
         assert tracing.headers() == {}
 
-    def test_foreign_idempotency_key_sends_no_trace_headers(self) -> None:
+    def test_foreign_idempotency_key_sends_no_trace_headers(self):
         with tracing.call_span("payment.charge", "k-1", 1):
             assert tracing.headers() == {}
 
-    def test_faults_and_submissions_are_not_told(self) -> None:
+    def test_faults_and_submissions_are_not_told(self):
         tracing.note_fault(Permanent("no", "no"))
         tracing.note_submission("fulfilment", [UID])
 
 
-def test_a_call_is_a_span_of_its_process_and_a_service_is_told_it(
-    spans: InMemorySpanExporter,
-) -> None:
+def test_a_call_is_a_span_of_its_process_and_a_service_is_told_it(spans):
     with tracing.call_span("payment.charge", KEY, 3):
         told = tracing.headers()["traceparent"]
     (span,) = spans.get_finished_spans()
@@ -73,7 +71,7 @@ def test_a_call_is_a_span_of_its_process_and_a_service_is_told_it(
     assert span.attributes == {"sas.agent": "payment.charge", "sas.key": KEY, "sas.attempt": 3}
 
 
-def test_a_span_says_what_failed(spans: InMemorySpanExporter) -> None:
+def test_a_span_says_what_failed(spans):
     with tracing.call_span("payment.charge", KEY, 1):
         tracing.note_fault(Permanent("declined", "the card of Zelda was declined"))
     (span,) = spans.get_finished_spans()
@@ -84,7 +82,7 @@ def test_a_span_says_what_failed(spans: InMemorySpanExporter) -> None:
     assert "Zelda" not in span.to_json()
 
 
-def test_a_submission_and_the_process_know_each_other(spans: InMemorySpanExporter) -> None:
+def test_a_submission_and_the_process_know_each_other(spans):
     with trace.get_tracer("shop").start_as_current_span("POST /orders"):
         tracing.note_submission("fulfilment", [UID])
     submitted, request = spans.get_finished_spans()
@@ -96,7 +94,7 @@ def test_a_submission_and_the_process_know_each_other(spans: InMemorySpanExporte
     assert [link.context for link in request.links] == [submitted.context]
 
 
-def test_what_is_not_sampled_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_sampled_is_told_as_that(monkeypatch):
     provider, spans = provider_of(ParentBased(ALWAYS_OFF))
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
     with tracing.call_span("payment.charge", KEY, 1):
@@ -104,7 +102,7 @@ def test_what_is_not_sampled_is_told_as_that(monkeypatch: pytest.MonkeyPatch) ->
     assert spans.get_finished_spans() == ()
 
 
-def test_a_share_of_all_processes_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_share_of_all_processes_is_kept(monkeypatch):
     provider, spans = provider_of(ParentBased(TraceIdRatioBased(0.25)))
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
     for _ in range(400):
@@ -118,7 +116,7 @@ def test_a_share_of_all_processes_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(kept) == 2 * len(set(kept))
 
 
-def test_one_that_is_too_old_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_is_too_old_is_left_alone(monkeypatch):
     with monkeypatch.context() as patch:
         patch.delattr(trace.Span, "add_link")
         importlib.reload(tracing)
@@ -127,7 +125,7 @@ def test_one_that_is_too_old_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> N
     assert tracing.trace is trace
 
 
-def test_what_is_installed_and_not_set_up_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_installed_and_not_set_up_changes_nothing(monkeypatch):
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", None)
     with tracing.call_span("payment.charge", KEY, 1):
         assert tracing.headers()["traceparent"].split("-")[1] == UID.hex

@@ -24,7 +24,7 @@ def compensating(*steps: Any) -> LockedProcess:
     return locked
 
 
-def test_leaving_processing_ends_the_claim_and_journals_it() -> None:
+def test_leaving_processing_ends_the_claim_and_journals_it():
     step = a_step("a")
     locked = a_process(step)
     locked.move(step, "processed", "processed", "scheduler", public=True)
@@ -38,7 +38,7 @@ def test_leaving_processing_ends_the_claim_and_journals_it() -> None:
 
 
 @pytest.mark.parametrize("after", ["pending", "processed"])
-def test_a_move_that_is_not_legal_changes_nothing(after: str) -> None:
+def test_a_move_that_is_not_legal_changes_nothing(after):
     step = a_step("a", "cancelled")
     locked = a_process(step)
 
@@ -51,7 +51,7 @@ def test_a_move_that_is_not_legal_changes_nothing(after: str) -> None:
     assert (step.state, locked.entries, locked.step_origins) == ("cancelled", [], {})
 
 
-def test_a_claim_begins_the_process_and_starts_the_step() -> None:
+def test_a_claim_begins_the_process_and_starts_the_step():
     due = NOW - timedelta(seconds=7)
     step = a_step("a", "pending", not_before=due, began_at=NOW, timeout_seconds=40)
     locked, delivery = a_process(step, state="pending"), uuid4()
@@ -67,14 +67,14 @@ def test_a_claim_begins_the_process_and_starts_the_step() -> None:
     assert [entry.event for entry in locked.entries] == ["started", "claimed"]
 
 
-def test_the_first_claim_begins_the_time_of_a_step() -> None:
+def test_the_first_claim_begins_the_time_of_a_step():
     step = a_step("a", "pending")
     a_process(step).claim(step, "agent@test", uuid4())
 
     assert step.began_at == NOW
 
 
-def test_a_released_claim_is_pending_again_unless_its_process_compensates() -> None:
+def test_a_released_claim_is_pending_again_unless_its_process_compensates():
     forward, given_up = a_step("a"), a_step("a")
     assert a_process(forward).release(forward, "handed_back", "agent")
     assert not compensating(given_up).release(given_up, "handed_back", "agent")
@@ -93,8 +93,8 @@ def test_a_released_claim_is_pending_again_unless_its_process_compensates() -> N
     ],
 )
 def test_a_failure_is_tried_again_until_its_attempts_or_its_time_are_over(
-    columns: dict[str, Any], fault: dict[str, Any], state: str, delay: int | None
-) -> None:
+    columns, fault, state, delay
+):
     step = a_step("a", **columns)
     locked = a_process(step)
     counted = step.failure_count + 1
@@ -106,21 +106,21 @@ def test_a_failure_is_tried_again_until_its_attempts_or_its_time_are_over(
     assert step.not_before == (None if delay is None else NOW + timedelta(seconds=delay))
 
 
-def test_a_last_failure_is_in_error_whatever_the_threshold() -> None:
+def test_a_last_failure_is_in_error_whatever_the_threshold():
     step = a_step("a", failure_threshold=9)
 
     assert a_process(step).fail(step, "failed", "scheduler", a_fault("transient"), is_last=True)
     assert step.state == "error"
 
 
-def test_a_failure_on_the_way_back_is_not_tried_again() -> None:
+def test_a_failure_on_the_way_back_is_not_tried_again():
     step = a_step("a")
 
     assert not compensating(step).fail(step, "failed", "scheduler", a_fault("transient"))
     assert (step.state, step.is_in_doubt) == ("cancelled", True)
 
 
-def test_a_row_is_written_by_what_it_was_before_its_first_move() -> None:
+def test_a_row_is_written_by_what_it_was_before_its_first_move():
     step = a_step("a")
     claim_id, locked = step.claim_id, a_process(step)
     locked.move(step, "pending", "handed_back", "agent")
@@ -133,7 +133,7 @@ def test_a_row_is_written_by_what_it_was_before_its_first_move() -> None:
     assert locked.process_origin == "processing"
 
 
-def test_a_step_is_ready_once_everything_before_it_is_settled() -> None:
+def test_a_step_is_ready_once_everything_before_it_is_settled():
     first, second = a_step("a"), a_step("b", "skipped")
     third, fourth = a_step("c", "waiting", after=("b",)), a_step("d", "waiting", after=("a", "b"))
     locked = a_process(first, second, third, fourth)
@@ -143,7 +143,7 @@ def test_a_step_is_ready_once_everything_before_it_is_settled() -> None:
     assert locked.ready_forward_steps() == [third, fourth]
 
 
-def test_there_is_one_alert_for_a_step_and_a_code() -> None:
+def test_there_is_one_alert_for_a_step_and_a_code():
     step = a_step("a")
     locked = a_process(step)
     locked.alert("undo_stuck", step)

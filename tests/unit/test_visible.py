@@ -22,7 +22,7 @@ from workers.runtime.visible_text import visible
         ("\ud800", "\\ud800"),
     ],
 )
-def test_what_steers_turns_or_hides_is_written_out(text: str, expected: str) -> None:
+def test_what_steers_turns_or_hides_is_written_out(text, expected):
     assert visible(text) == expected
     assert visible(expected) == expected
 
@@ -40,11 +40,11 @@ def test_what_steers_turns_or_hides_is_written_out(text: str, expected: str) -> 
         "東京 \\n {x} \\u202e",
     ],
 )
-def test_every_script_stays_readable(text: str) -> None:
+def test_every_script_stays_readable(text):
     assert visible(text) == text
 
 
-def test_no_control_and_no_format_character_is_passed_over() -> None:
+def test_no_control_and_no_format_character_is_passed_over():
     known = "\u200c\u200d"
     # Signs that are seen: numbers, verses and abbreviations of Arabic, Syriac and others.
     seen = {"Arabic", "Syriac", "Kaithi", "Egyptian", "Shorthand", "Musical"}
@@ -60,5 +60,5 @@ def test_no_control_and_no_format_character_is_passed_over() -> None:
     assert odd == set()
 
 
-def test_what_is_kept_is_kept() -> None:
+def test_what_is_kept_is_kept():
     assert visible("a\nb\x1b", keep="\n") == "a\nb\\u001b"

@@ -1,12 +1,11 @@
 """A definition that cannot work is refused with what to change."""
 
 from inspect import signature
-from typing import Any
 
 import pytest
 
 from workers.definitions.registry import agent, register_workflow, workflow
-from workers.definitions.workflow import Fallback, OnFailure, StepSpec, Undo, Workflow, step
+from workers.definitions.workflow import Fallback, OnFailure, Undo, Workflow, step
 from workers.exceptions import UnknownAgent, UnknownWorkflow, WorkflowError
 
 
@@ -24,7 +23,7 @@ from workers.exceptions import UnknownAgent, UnknownWorkflow, WorkflowError
     ],
     ids=["empty", "twins", "unknown", "cycle", "itself"],
 )
-def test_a_mistake_in_the_graph_is_named(steps: tuple[StepSpec, ...], said: str) -> None:
+def test_a_mistake_in_the_graph_is_named(steps, said):
     with pytest.raises(WorkflowError, match=said):
         Workflow("w", 1, steps)
 
@@ -84,22 +83,20 @@ OF_A_STEP = [
 
 
 @pytest.mark.parametrize(("options", "said"), OF_A_STEP)
-def test_a_value_of_a_step_is_refused_where_it_is_declared(
-    options: dict[str, Any], said: str
-) -> None:
+def test_a_value_of_a_step_is_refused_where_it_is_declared(options, said):
     with pytest.raises(WorkflowError) as refused:
         step(**{"name": "a", "agent": "x", **options})
 
     assert str(refused.value).startswith(said)
 
 
-def test_every_option_of_a_step_has_a_value_that_is_refused() -> None:
+def test_every_option_of_a_step_has_a_value_that_is_refused():
     tried = {name for options, _ in OF_A_STEP for name in options}
 
     assert tried == set(signature(step).parameters)
 
 
-def test_on_failure_may_be_spelled_out() -> None:
+def test_on_failure_may_be_spelled_out():
     assert step("a", "x", on_failure="compensate").on_failure is OnFailure.COMPENSATE
 
 
@@ -129,27 +126,25 @@ def test_on_failure_may_be_spelled_out() -> None:
         ({"no_return": None}, "Workflow w version 1: no_return must be a name or a sequence of"),
     ],
 )
-def test_a_value_of_a_workflow_is_refused_where_it_is_declared(
-    options: dict[str, Any], said: str
-) -> None:
+def test_a_value_of_a_workflow_is_refused_where_it_is_declared(options, said):
     with pytest.raises(WorkflowError) as refused:
         Workflow(**{"name": "w", "version": 1, "steps": (step("a", "x"),), **options})
 
     assert str(refused.value).startswith(said)
 
 
-def test_a_point_of_no_return_of_one_step_is_a_name() -> None:
+def test_a_point_of_no_return_of_one_step_is_a_name():
     assert Workflow("w", 1, (step("ab", "x"),), no_return="ab").no_return == ("ab",)  # type: ignore[arg-type]
 
 
-def test_another_workflow_of_the_same_version_is_refused() -> None:
+def test_another_workflow_of_the_same_version_is_refused():
     register_workflow(Workflow("twin", 1, (step("a", "toy.alpha"),)))
 
     with pytest.raises(WorkflowError, match="registered twice"):
         register_workflow(Workflow("twin", 1, (step("b", "toy.alpha"),)))
 
 
-def test_the_newest_version_is_found_unless_one_is_named() -> None:
+def test_the_newest_version_is_found_unless_one_is_named():
     first = register_workflow(Workflow("aging", 1, (step("a", "toy.alpha"),)))
     second = register_workflow(Workflow("aging", 2, (step("a", "toy.alpha"),)))
 
@@ -158,11 +153,11 @@ def test_the_newest_version_is_found_unless_one_is_named() -> None:
 
 
 @pytest.mark.parametrize("call", [lambda: workflow("none"), lambda: workflow("toy_line", 9)])
-def test_an_unknown_workflow_is_named(call: Any) -> None:
+def test_an_unknown_workflow_is_named(call):
     with pytest.raises(UnknownWorkflow):
         call()
 
 
-def test_an_unknown_agent_is_named() -> None:
+def test_an_unknown_agent_is_named():
     with pytest.raises(UnknownAgent, match=r"nobody"):
         agent("nobody")

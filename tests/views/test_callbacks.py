@@ -11,7 +11,6 @@ from django.test import Client, override_settings
 from tests.hostile import corpus
 from tests.integration.conftest import only, reread
 from workers.models import Journal, Process, Step
-from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
 Asked = tuple[Process, str]
@@ -21,7 +20,7 @@ DOORS = {"engine": "/sas/callbacks/", "shop": "/api/v1/callbacks/"}
 
 
 @pytest.fixture(params=DOORS)
-def post(request: pytest.FixtureRequest, settings: Any, asked: Asked) -> Post:
+def post(request, settings, asked) -> Post:
     if request.param == "engine":
         settings.ROOT_URLCONF = "tests.views.urls"
 
@@ -36,7 +35,7 @@ def post(request: pytest.FixtureRequest, settings: Any, asked: Asked) -> Post:
 
 
 @pytest.fixture
-def refused(post: Post, asked: Asked) -> Callable[..., str]:
+def refused(post, asked) -> Callable[..., str]:
     """Post what is refused with a status: it changes no step and no journal, and tells nothing."""
 
     def posted(status: int, body: Any, *token: str, **headers: str) -> str:
@@ -53,9 +52,7 @@ def refused(post: Post, asked: Asked) -> Callable[..., str]:
     return posted
 
 
-def test_an_answer_ends_the_step_and_a_repeated_one_does_nothing(
-    post: Post, asked: Asked, wire: Wire
-) -> None:
+def test_an_answer_ends_the_step_and_a_repeated_one_does_nothing(post, asked, wire):
     assert post({"result": {"paid": True}}).json() == {"outcome": "accepted"}
     assert post({"result": {"paid": False}}).json() == {"outcome": "repeated"}
     wire.run_until_idle()
@@ -64,9 +61,7 @@ def test_an_answer_ends_the_step_and_a_repeated_one_does_nothing(
 
 
 @pytest.mark.parametrize(("kind", "state"), [("refused", "compensated"), ("permanent", "error")])
-def test_a_fault_is_as_the_agent_would_have_raised_it(
-    kind: str, state: str, post: Post, asked: Asked, wire: Wire
-) -> None:
+def test_a_fault_is_as_the_agent_would_have_raised_it(kind, state, post, asked, wire):
     fault = {"kind": kind, "code": "declined", "message": "no"}
     assert post({"fault": fault}).json() == {"outcome": "accepted"}
     wire.run_until_idle()
@@ -90,8 +85,8 @@ def test_a_fault_is_as_the_agent_would_have_raised_it(
     ids=str,
 )
 def test_a_service_vouches_for_what_did_not_happen_as_an_agent_does(
-    post: Post, asked: Asked, wire: Wire, said: dict[str, Any], happened: bool
-) -> None:
+    post, asked, wire, said, happened
+):
     post({"fault": {"code": "broken", "message": "no", **said}})
     assert only(asked[0], "ask").may_have_effect is happened
     if said["kind"] == "refused":
@@ -100,7 +95,7 @@ def test_a_service_vouches_for_what_did_not_happen_as_an_agent_does(
         assert undone.exists() is happened
 
 
-def test_progress_is_noted(post: Post, asked: Asked) -> None:
+def test_progress_is_noted(post, asked):
     assert post({"progress": {"percent": 40}}).json() == {"outcome": "noted"}
     deferral = only(asked[0], "ask").deferral
     assert deferral is not None
@@ -141,22 +136,18 @@ REFUSED: list[tuple[Any, int, str]] = [
 
 @pytest.mark.fault("F26")
 @pytest.mark.parametrize(("body", "status", "says"), REFUSED, ids=lambda one: str(one)[:40])
-def test_what_is_no_answer_changes_nothing(
-    refused: Callable[..., str], body: Any, status: int, says: str
-) -> None:
+def test_what_is_no_answer_changes_nothing(refused, body, status, says):
     assert says in refused(status, body)
 
 
 @pytest.mark.fault("F26")
-def test_a_result_that_would_have_to_be_unpacked(refused: Callable[..., str]) -> None:
+def test_a_result_that_would_have_to_be_unpacked(refused):
     refused(415, {"result": {}}, **{"Content-Encoding": "gzip"})
 
 
 @pytest.mark.fault("F41")
 @pytest.mark.parametrize("spoil", [lambda token: token + "x", lambda token: "x:1:1:" + token[-43:]])
-def test_a_token_of_ones_own_making_is_none(
-    refused: Callable[..., str], asked: Asked, spoil: Callable[[str], str]
-) -> None:
+def test_a_token_of_ones_own_making_is_none(refused, asked, spoil):
     refused(404, {"result": {}}, spoil(asked[1]))
 
 
@@ -175,13 +166,13 @@ TOKENS = {
 
 @pytest.mark.fault("F41")
 @pytest.mark.parametrize("name", TOKENS)
-def test_a_token_that_is_none(refused: Callable[..., str], name: str) -> None:
+def test_a_token_that_is_none(refused, name):
     refused(404, {"result": {}}, TOKENS[name])
 
 
 @pytest.mark.fault("F31")
 @pytest.mark.parametrize("name", corpus.LEGAL)
-def test_a_text_in_a_result_is_a_text(post: Post, asked: Asked, wire: Wire, name: str) -> None:
+def test_a_text_in_a_result_is_a_text(post, asked, wire, name):
     text = corpus.LEGAL[name]
     assert post({"result": {text: [text, {"a": text}]}}).json() == {"outcome": "accepted"}
     wire.run_until_idle()
@@ -189,16 +180,14 @@ def test_a_text_in_a_result_is_a_text(post: Post, asked: Asked, wire: Wire, name
 
 
 @pytest.mark.parametrize("post", ["engine"], indirect=True)
-def test_a_project_that_wants_a_login_everywhere_wants_none_here(post: Post, settings: Any) -> None:
+def test_a_project_that_wants_a_login_everywhere_wants_none_here(post, settings):
     middleware = [*settings.MIDDLEWARE, "django.contrib.auth.middleware.LoginRequiredMiddleware"]
     with override_settings(MIDDLEWARE=middleware):
         assert post({"result": {}}).json() == {"outcome": "accepted"}
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_answer_is_committed_whatever_the_project_makes_of_requests(
-    post: Post, asked: Asked
-) -> None:
+def test_an_answer_is_committed_whatever_the_project_makes_of_requests(post, asked):
     connection.settings_dict["ATOMIC_REQUESTS"] = True
     try:
         assert post({"result": {"n": 1}}).json() == {"outcome": "accepted"}

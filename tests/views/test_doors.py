@@ -9,7 +9,6 @@ from django.test import Client
 from django.urls import reverse
 
 from orders.api.problem_types import OF_STATUS
-from workers.models import Process
 from workers.views.problems import CODES
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.views.urls")]
@@ -28,7 +27,7 @@ def problem(answer: Any, status: int) -> dict[str, Any]:
     return document
 
 
-def test_the_addresses_have_names() -> None:
+def test_the_addresses_have_names():
     assert reverse("workers:callback", args=["x:y"]) == "/sas/callbacks/x:y"
     assert reverse("workers:webhook", args=["bank"]) == "/sas/webhooks/bank"
 
@@ -44,22 +43,18 @@ def test_the_addresses_have_names() -> None:
     ids=str,
 )
 @pytest.mark.parametrize("path", ["/sas/callbacks/x", "/sas/webhooks/toy-pay"])
-def test_a_body_that_is_not_to_be_read_is_not(
-    path: str, headers: dict[str, str], status: int
-) -> None:
+def test_a_body_that_is_not_to_be_read_is_not(path, headers, status):
     problem(Client().post(path, b"{}", content_type="application/json", headers=headers), status)
 
 
 @pytest.mark.parametrize("method", ["get", "put", "delete", "head", "options"])
-def test_other_methods_are_refused(method: str) -> None:
+def test_other_methods_are_refused(method):
     answer = getattr(Client(), method)("/sas/callbacks/x")
 
     assert (answer.status_code, answer["Allow"]) == (405, "POST")
 
 
-def test_where_the_database_is_away_it_may_come_again(
-    asked: tuple[Process, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_the_database_is_away_it_may_come_again(asked, monkeypatch):
     def gone(*args: Any, **options: Any) -> None:
         raise OperationalError("gone")
 
@@ -70,5 +65,5 @@ def test_where_the_database_is_away_it_may_come_again(
     assert answer["Retry-After"] == "5"
 
 
-def test_the_codes_are_those_of_the_shop() -> None:
+def test_the_codes_are_those_of_the_shop():
     assert {status: OF_STATUS[status].code for status in CODES} == CODES

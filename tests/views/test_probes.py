@@ -4,7 +4,6 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from time import monotonic
-from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
@@ -25,7 +24,7 @@ def asked_anew() -> None:
 
 
 @pytest.fixture
-def production(settings: Any) -> None:
+def production(settings) -> None:
     settings.ALLOWED_HOSTS = ["shop.test"]
     settings.SECURE_SSL_REDIRECT = True
     settings.DEBUG = False
@@ -33,20 +32,18 @@ def production(settings: Any) -> None:
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz"])
 @pytest.mark.parametrize("host", ["10.1.2.3:8000", "shop.test", "anything"])
-def test_probes_answer_on_any_host_name_over_plain_http(
-    production: None, path: str, host: str
-) -> None:
+def test_probes_answer_on_any_host_name_over_plain_http(production, path, host):
     assert Client().get(path, headers={"Host": host}).status_code == 200
 
 
-def test_nothing_else_does(production: None) -> None:
+def test_nothing_else_does(production):
     assert Client().get("/", headers={"Host": "10.1.2.3:8000"}, secure=True).status_code == 400
     assert Client().get("/", headers={"Host": "shop.test"}).status_code == 301
     assert Client().get("/livez/", headers={"Host": "shop.test"}, secure=True).status_code == 404
 
 
 @pytest.mark.urls("tests.views.urls")
-def test_any_project_has_them_beside_the_other_addresses() -> None:
+def test_any_project_has_them_beside_the_other_addresses():
     answer = Client().get("/sas/livez")
     assert (answer.status_code, answer.json()) == (200, {"live": True})
     assert "no-store" in answer["Cache-Control"]
@@ -54,9 +51,7 @@ def test_any_project_has_them_beside_the_other_addresses() -> None:
     assert (answer.status_code, answer.json()) == (200, {"ready": True})
 
 
-def test_readiness_writes_a_row_and_asks_once_a_second(
-    django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_readiness_writes_a_row_and_asks_once_a_second(django_assert_num_queries, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr("workers.operate.readiness.time.monotonic", lambda: clock[0])
     assert Client().get("/readyz").json() == {"ready": True}
@@ -89,9 +84,7 @@ def _full_file() -> sqlite3.OperationalError:
         (Exception("gone"), "unreachable"),
     ],
 )
-def test_a_row_that_cannot_be_written_is_not_ready(
-    look: tuple[Any, str], cause: Exception, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_row_that_cannot_be_written_is_not_ready(look, cause, said, monkeypatch):
     def fail(*_: object) -> None:
         raise OperationalError("could not extend file") from cause
 
@@ -103,7 +96,7 @@ def test_a_row_that_cannot_be_written_is_not_ready(
 
 
 @pytest.mark.postgresql
-def test_room_is_asked_for_by_a_file_on_the_disk_of_the_tables() -> None:
+def test_room_is_asked_for_by_a_file_on_the_disk_of_the_tables():
     """What a full disk refuses has to be larger than the memory that it is given."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL work_mem = '64kB'")
@@ -119,7 +112,7 @@ def test_room_is_asked_for_by_a_file_on_the_disk_of_the_tables() -> None:
     assert "temp_tablespaces = ''" in said
 
 
-def test_a_database_that_hangs_holds_up_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_hangs_holds_up_one_thread(monkeypatch):
     """Each question would take one more thread, until `/livez` had none."""
     monkeypatch.setattr(readiness, "PATIENCE_SECONDS", 0.05)
     hanging, over = Event(), Event()

@@ -13,14 +13,7 @@ from typing import Any
 import amqp
 
 from tests.chaos.chronicle import Chronicle
-from tests.chaos.instances.server import (
-    HOST,
-    START_SECONDS,
-    NotHere,
-    Server,
-    connects,
-    free_port,
-)
+from tests.chaos.instances.server import HOST, START_SECONDS, NotHere, Server, connects, free_port
 
 EPMD_PORT = 4369
 CTL_SECONDS = 60

@@ -6,13 +6,7 @@ import time
 from tests.chaos.observer import Away
 from tests.chaos.run import Outcome, Run
 from tests.chaos.scenarios.bound import Bound
-from tests.chaos.scenarios.scenario import (
-    SHORTEST_SECONDS,
-    Scenario,
-    fault_free,
-    orders,
-    share,
-)
+from tests.chaos.scenarios.scenario import SHORTEST_SECONDS, Scenario, fault_free, orders, share
 from tests.chaos.schedule import Strike
 from tests.chaos.stage import Stage
 

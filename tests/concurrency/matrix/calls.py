@@ -15,15 +15,7 @@ from uuid import uuid4
 
 from tests.concurrency.matrix import desk_scenes as desk
 from tests.concurrency.matrix import order_scenes as order
-from tests.concurrency.matrix.scene import (
-    AGENTS,
-    DEFERRAL,
-    FAULT,
-    NOW,
-    OPERATOR,
-    Scene,
-    Setting,
-)
+from tests.concurrency.matrix.scene import AGENTS, DEFERRAL, FAULT, NOW, OPERATOR, Scene, Setting
 from workers.client import operations, submission
 from workers.desk.models import Route
 from workers.desk.rules.minutes import begin

@@ -77,11 +77,7 @@ def asked_to_undo() -> Scene:
 def _job(process_id: int) -> int:
     sequence = Process.objects.get(pk=process_id).sequence
     return jobs.create(
-        "resubmit",
-        {process_id: sequence},
-        source={},
-        params={"nothing_happened": True},
-        **OPERATOR,
+        "resubmit", {process_id: sequence}, source={}, params={"nothing_happened": True}, **OPERATOR
     )
 
 

@@ -42,12 +42,7 @@ register_workflow(
             step("top", "toy.alpha", undo=Undo("undo_top", "toy.undoer")),
             step("left", "toy.beta", after="top", undo=Undo("undo_left", "toy.undoer")),
             step("right", "toy.alpha", after="top", failure_threshold=1),
-            step(
-                "bottom",
-                "toy.delta",
-                after=("left", "right"),
-                on_failure=OnFailure.COMPENSATE,
-            ),
+            step("bottom", "toy.delta", after=("left", "right"), on_failure=OnFailure.COMPENSATE),
         ),
         deadline_seconds=3600,
         editable=("gift",),
