@@ -46,7 +46,7 @@ PARTS = (
     Part("tests", "tests", lines=67_317, files=692),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 69_404
+DOCS_WORDS = 69_407
 
 
 def lines_of_code(source: str) -> int:
