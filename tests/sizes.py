@@ -43,7 +43,7 @@ PARTS = (
     Part("test kit", "workers/testing", lines=1_137, files=13),
     Part("shop", "orders", lines=8_805, files=133),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=67_317, files=692),
+    Part("tests", "tests", lines=67_420, files=694),
 )
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
 DOCS_WORDS = 69_407

@@ -209,7 +209,7 @@ def test_where_it_raises_nothing_is_left_of_the_end_and_the_reply_is_kept(ends, 
     assert (process.state, process.finished_at) == ("processing", None)
     assert process.sequence == before.sequence + 1
     assert status(process.pk).steps[1].state == "processed"
-    assert "on_end has failed" in status(process.pk).headline
+    assert "on_end failed" in status(process.pk).headline
     alert = Alert.objects.get()
     assert (alert.code, alert.process_id) == ("on_end_failed", process.pk)
     (line,) = [vars(one) for one in caplog.records if one.message == "on_end_failed"]

@@ -144,14 +144,15 @@ def test_repeated_requests_send_mailbox_one_mail_and_are_answered_alike():
 
 def test_counts_are_of_one_period_and_are_pruned_after_it():
     limit, at = Limit("test", 2, 60), datetime(2026, 1, 1, 12, 0, 30, tzinfo=UTC)
+    prune_counts = retention._prune(retention.over_counts)
     counted = [(limit, "somebody")]
 
     assert [first_exceeded(counted, at) for _ in range(3)] == [None, None, limit]
     assert first_exceeded([(limit, "another")], at) is None
     assert first_exceeded(counted, at + timedelta(seconds=30)) is None
 
-    assert sum(retention.prune_counts(100, at + timedelta(seconds=59))) == 1
-    assert sum(retention.prune_counts(100, at + timedelta(seconds=91))) == 1
+    assert sum(prune_counts(100, at + timedelta(seconds=59))) == 1
+    assert sum(prune_counts(100, at + timedelta(seconds=91))) == 1
     assert rows() == 0
 
 

@@ -95,7 +95,7 @@ def _standing(row: Any) -> ProcessSnapshot:
     return standing
 
 
-#: Of any such list.
+#: The filters of every list of processes.
 PROCESS_FILTERS = (
     filters.NeedsSomeoneFilter,
     filters.StateFilter,
