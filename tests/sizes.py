@@ -28,23 +28,25 @@ class Part:
     files: int = 0
 
 
-#: Ceilings: lower one when its part has shrunk, and say in the commit why one is raised.
+#: Lower a ceiling when its part has shrunk; raise one by what another loses in the same commit.
 PARTS = (
     Part(
         "engine",
         "workers",
         ("workers/desk", "workers/ops", "workers/privacy", "workers/testing"),
-        16_290,
+        16_293,
         238,
     ),
-    Part("ops", "workers/ops", lines=3_132, files=36),
+    Part("ops", "workers/ops", lines=3_126, files=36),
     Part("privacy", "workers/privacy", lines=375, files=5),
     Part("desk", "workers/desk", lines=14_980, files=156),
     Part("test kit", "workers/testing", lines=1_137, files=13),
     Part("shop", "orders", lines=8_805, files=133),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=67_420, files=694),
+    Part("tests", "tests", lines=67_425, files=694),
 )
+#: The product in all, without tests.  Only a decision raises it, and is named here.
+PRODUCT = 48_367
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
 DOCS_WORDS = 69_407
 
@@ -85,9 +87,10 @@ def words_of_docs() -> int:
 
 
 def main() -> int:
-    is_too_large = False
+    is_too_large, product = False, 0
     for part in PARTS:
         lines, files = measure(part)
+        product += 0 if part.name == "tests" else lines
         over = lines > part.lines or files > part.files
         is_too_large = is_too_large or over
         print(
@@ -95,8 +98,9 @@ def main() -> int:
             f" {part.files:4}{'  TOO LARGE' if over else ''}"
         )
     words = words_of_docs()
+    print(f"product   {product:6} lines of code of {PRODUCT:6}")
     print(f"docs      {words:6} words         of {DOCS_WORDS:6}")
-    return int(is_too_large or words > DOCS_WORDS)
+    return int(is_too_large or product > PRODUCT or words > DOCS_WORDS)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,14 @@
 
 import json
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SpecRow:
     """Everything that a step needs to run and shares with others.
 
@@ -39,12 +39,13 @@ class SpecRow:
     backoff_base_seconds: float = 2.0
     backoff_cap_seconds: float = 300.0
 
-    @property
+    @cached_property
+    def values(self) -> Json:
+        """The values by name: one dict, which nobody changes."""
+        return asdict(self)
+
+    @cached_property
     def digest(self) -> int:
-        """Return the number by which steps name this spec: 64 bits of a hash of its values."""
-        return _digest(json.dumps(asdict(self), sort_keys=True))
-
-
-@lru_cache(maxsize=1000)
-def _digest(text: str) -> int:
-    return int.from_bytes(sha256(text.encode()).digest()[:8], "big", signed=True)
+        """The number by which steps name this spec: 64 bits of a hash of its values."""
+        text = json.dumps(self.values, sort_keys=True)
+        return int.from_bytes(sha256(text.encode()).digest()[:8], "big", signed=True)

@@ -61,7 +61,7 @@ def test_a_client_is_added_given_a_token_and_stopped(page, live_server):
     page.get_by_role("button", name="Add it").dblclick()
     page.get_by_role("link", name="Issue a token…").click()
     page.get_by_label("operate").check()
-    page.get_by_label("Good for").fill("30")
+    page.get_by_label("Valid for").fill("30")
     page.get_by_label("Reason").fill("They begin on Monday.")
     page.get_by_role("button", name="Issue it").dblclick()
     shown = page.locator(".shop-secret").inner_text()

@@ -232,7 +232,7 @@ class TestTwoSessions:
     def test_look_claims_step_that_another_session_has_just_written(self, toy):
         process = toy()
         row = only(process, "one")
-        put_off = "UPDATE workers_step SET timeout_seconds = 7 WHERE id = %s"
+        put_off = "UPDATE workers_step SET failure_threshold = 7 WHERE id = %s"
 
         with waiting_for(row.pk, look, then=put_off) as results:
             pass
@@ -240,4 +240,4 @@ class TestTwoSessions:
         # Its condition holds: a pending step that nobody else has claimed.
         assert [claim.step_id for claim in results[0]] == [row.pk]
         claimed = only(process, "one")
-        assert (claimed.state, claimed.timeout_seconds) == ("processing", 7)
+        assert (claimed.state, claimed.failure_threshold) == ("processing", 7)

@@ -243,7 +243,7 @@ def test_a_submission_s_statements_are_prepared_in_the_submitter_s_transaction(t
         assert dialect.fetch("SHOW enable_seqscan") == [("on",)]
 
     tables = sorted(text.split()[2] for text in _kept().values())
-    assert tables == ["workers_journal", "workers_process", "workers_step"]
+    assert tables == ["workers_journal", "workers_process", "workers_spec", "workers_step"]
 
 
 def test_a_statement_that_was_not_reached_is_prepared_the_next_time():

@@ -1,7 +1,6 @@
 """Write specs: each once, before the steps that name it."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
 
 from workers.models import Spec
 from workers.models.spec import COLUMNS
@@ -25,7 +24,7 @@ def keep(specs: Iterable[SpecRow]) -> None:
     dialect.execute(
         f"INSERT INTO workers_spec ({names}) SELECT {picked} FROM {dialect.rows_as('v', _KINDS)}"
         " WHERE NOT EXISTS (SELECT 1 FROM workers_spec w WHERE w.digest = v.digest)",
-        [dialect.encode([{"digest": digest, **asdict(rows[digest])} for digest in sorted(rows)])],
+        [dialect.encode([{"digest": digest, **rows[digest].values} for digest in sorted(rows)])],
     )
 
 

@@ -22,13 +22,7 @@ _STEP_STATES = sorted({*_UNSETTLED, StepState.PROCESSED})
 _Version = tuple[str, int]
 #: How many processes are read at a time.
 PORTION = 1000
-_COLUMNS = (
-    "name",
-    "undone",
-    "agent",
-    "spec_digest",
-    "state",
-)
+_COLUMNS = ("name", "undone", "agent", "spec_digest", "state")
 
 
 def find_missing() -> list[Finding]:

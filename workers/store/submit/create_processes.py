@@ -45,7 +45,7 @@ def submit(
     is_judged = begins_judged(workflow)
     is_last = not is_judged and not any(request.told for request in requests)
     with prepared_plans.prepared(), transactions.writes(is_last=is_last):
-        specs.keep(spec_row(spec) for spec in workflow.steps)
+        specs.keep(shared(workflow))
         insert_rows.steps(processes, steps(workflow, at))
         journal.write([_submitted(process, actor) for process in processes], at)
     sinks.make(
@@ -69,7 +69,8 @@ def begins_judged(workflow: Workflow) -> bool:
 
 def steps(workflow: Workflow, at: datetime) -> list[dict[str, Any]]:
     """Return the columns of the steps that are the same in all new processes of a workflow."""
-    return [_step(position, spec, at) for position, spec in enumerate(workflow.steps)]
+    rows = zip(workflow.steps, shared(workflow), strict=True)
+    return [_step(position, spec, row, at) for position, (spec, row) in enumerate(rows)]
 
 
 def _process(
@@ -143,7 +144,7 @@ def _waits_for_judgement(spec: StepSpec) -> bool:
     return spec.is_judged and not spec.after
 
 
-def _step(position: int, spec: StepSpec, at: datetime) -> dict[str, Any]:
+def _step(position: int, spec: StepSpec, row: SpecRow, at: datetime) -> dict[str, Any]:
     """Return the columns of one step that are the same in all of the processes."""
     waits = bool(spec.after) or _waits_for_judgement(spec)
     return {
@@ -152,38 +153,41 @@ def _step(position: int, spec: StepSpec, at: datetime) -> dict[str, Any]:
         "state": StepState.WAITING if waits else StepState.PENDING,
         "not_before": None if waits else at + timedelta(seconds=spec.delay_seconds),
         "agent": spec.agent,
-        "spec_digest": spec_row(spec).digest,
+        "spec_digest": row.digest,
         "failure_threshold": int(_either(spec.failure_threshold, sas.failure_threshold)),
     }
 
 
-def spec_row(spec: StepSpec) -> SpecRow:
-    """Return what the steps of a declaration share, with the defaults of the settings."""
-    return _spec_row(
-        spec,
-        int(_either(spec.timeout_seconds, sas.step_timeout_seconds)),
-        float(_either(spec.backoff_base_seconds, sas.backoff_base_seconds)),
-        float(_either(spec.backoff_cap_seconds, sas.backoff_cap_seconds)),
+def shared(workflow: Workflow) -> tuple[SpecRow, ...]:
+    """Return what the steps of a workflow share, with the defaults of the settings."""
+    return _shared(
+        workflow, sas.step_timeout_seconds, sas.backoff_base_seconds, sas.backoff_cap_seconds
     )
 
 
 @lru_cache(maxsize=1000)
-def _spec_row(spec: StepSpec, timeout: int, backoff_base: float, backoff_cap: float) -> SpecRow:
-    return SpecRow(
-        after=tuple(spec.after),
-        fallbacks=tuple(asdict(fallback) for fallback in spec.fallbacks),
-        undo=asdict(spec.undo) if spec.undo else None,
-        is_optional=spec.optional,
-        on_failure=str(spec.on_failure),
-        wait_seconds=spec.wait_seconds,
-        delay_seconds=spec.delay_seconds,
-        is_judged=spec.is_judged,
-        effect=str(spec.effect or Effect.IDEMPOTENT),
-        key_retention_seconds=spec.key_retention_seconds,
-        total_seconds=spec.total_seconds,
-        timeout_seconds=timeout,
-        backoff_base_seconds=backoff_base,
-        backoff_cap_seconds=backoff_cap,
+def _shared(
+    workflow: Workflow, timeout: float, backoff_base: float, backoff_cap: float
+) -> tuple[SpecRow, ...]:
+    """Make them once, instead of with every submission."""
+    return tuple(
+        SpecRow(
+            after=tuple(spec.after),
+            fallbacks=tuple(asdict(fallback) for fallback in spec.fallbacks),
+            undo=asdict(spec.undo) if spec.undo else None,
+            is_optional=spec.optional,
+            on_failure=str(spec.on_failure),
+            wait_seconds=spec.wait_seconds,
+            delay_seconds=spec.delay_seconds,
+            is_judged=spec.is_judged,
+            effect=str(spec.effect or Effect.IDEMPOTENT),
+            key_retention_seconds=spec.key_retention_seconds,
+            total_seconds=spec.total_seconds,
+            timeout_seconds=int(_either(spec.timeout_seconds, timeout)),
+            backoff_base_seconds=float(_either(spec.backoff_base_seconds, backoff_base)),
+            backoff_cap_seconds=float(_either(spec.backoff_cap_seconds, backoff_cap)),
+        )
+        for spec in workflow.steps
     )
 
 
