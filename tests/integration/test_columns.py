@@ -2,7 +2,11 @@
 
 from dataclasses import fields
 
-from workers.models import Process, Step
+import pytest
+
+from tests.factories import a_spec
+from workers.exceptions import MissingSpec
+from workers.models import Process, Spec, Step, spec
 from workers.rules.rows import ProcessRow, StepRow
 from workers.store.db.columns import columns_of
 from workers.store.locked import save
@@ -30,3 +34,24 @@ def test_a_kind_is_known_of_every_column_of_processes_and_steps():
     assert len(kinds) > 50
     assert kinds["undoes_id"] == kinds["process_id"] == "id"
     assert (kinds["fault"], kinds["claim_id"], kinds["not_before"]) == ("json", "uuid", "instant")
+
+
+@pytest.mark.django_db
+def test_specs_are_read_again_once_too_many_are_kept(monkeypatch):
+    first, second = a_spec(timeout_seconds=1001), a_spec(timeout_seconds=1002)
+    monkeypatch.setattr(spec, "_known", {})
+    monkeypatch.setattr(spec, "MOST", 0)
+
+    assert Spec.of([first])[first].timeout_seconds == 1001
+    # One of them is kept, and the other is one too many.
+    found = Spec.of([first, second])
+
+    assert [found[digest].timeout_seconds for digest in (first, second)] == [1001, 1002]
+
+
+@pytest.mark.django_db
+def test_a_spec_that_no_row_has_is_named(monkeypatch):
+    monkeypatch.setattr(spec, "_known", {})
+
+    with pytest.raises(MissingSpec, match=r"got none for \[7\]"):
+        Spec.of([7, a_spec()])

@@ -1,6 +1,5 @@
 """What a call changes outside, and so what may follow when its outcome is unknown."""
 
-from datetime import datetime, timedelta
 from enum import StrEnum
 
 
@@ -15,18 +14,3 @@ class Effect(StrEnum):
     UNSAFE = "unsafe"
     #: Call again: the call changes nothing outside.
     NONE = "none"
-
-
-def is_beyond_finding_out(
-    effect: str, retention_seconds: int | None, key_used_at: datetime | None, now: datetime
-) -> bool:
-    """Say whether only a person can still find out what a call in doubt did.
-
-    Unsafe calls are never repeated; calls of a service that forgets keys are repeated only
-    within its retention, counted from the first call with the key.
-    """
-    if effect == Effect.UNSAFE:
-        return True
-    if effect != Effect.IDEMPOTENT or retention_seconds is None or key_used_at is None:
-        return False
-    return now >= key_used_at + timedelta(seconds=retention_seconds)

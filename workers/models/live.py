@@ -24,7 +24,7 @@ class LiveStep(models.Model):
     )
     turn = models.DateTimeField()
     not_before = models.DateTimeField(null=True)
-    #: Before this, its claim neither expires nor counts as lost; null unless processing.
+    #: When its claim may have expired; null unless processing.
     look_at = models.DateTimeField(null=True)
     #: It waits for an answer from outside, and takes up no room.
     is_deferred = models.BooleanField()

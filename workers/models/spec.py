@@ -8,7 +8,7 @@ from django.db import models
 from workers.exceptions import MissingSpec
 from workers.specs import SpecRow
 
-#: Specs as read, by digest.  A digest is made from the values: what is kept here is never wrong.
+#: Specs as read, by digest.  Rows never change, and a digest always names the same values.
 _known: dict[int, SpecRow] = {}
 #: How many are kept.
 MOST = 10_000
@@ -50,13 +50,16 @@ class Spec(models.Model):
         Raises ``MissingSpec`` if there is none.
         """
         wanted = set(digests)
-        if missing := wanted - _known.keys():
-            if len(_known) > MOST:
-                _known.clear()
+        # Taken at once: another thread may clear what is kept.
+        found = {digest: spec for digest in wanted if (spec := _known.get(digest)) is not None}
+        if missing := wanted - found.keys():
             for row in cls.objects.filter(digest__in=missing).values("digest", *COLUMNS):
                 digest = row.pop("digest")
                 row |= {"after": tuple(row["after"]), "fallbacks": tuple(row["fallbacks"])}
-                _known[digest] = SpecRow(**row)
-            if missing := wanted - _known.keys():
+                found[digest] = SpecRow(**row)
+            if missing := wanted - found.keys():
                 raise MissingSpec(sorted(missing))
-        return _known
+            if len(_known) > MOST:
+                _known.clear()
+            _known.update(found)
+        return found

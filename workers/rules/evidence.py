@@ -9,11 +9,11 @@ person did the work, whatever a service may have done as well.
 """
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
-from workers.definitions.effects import Effect, is_beyond_finding_out
+from workers.definitions.effects import Effect
 from workers.protocol.faults import FaultRecord
 from workers.rules.rows import StepRow
 from workers.states import StepState
@@ -91,9 +91,7 @@ def needs_undo(step: StepRow) -> bool:
 
 def is_doubtful(step: StepRow, now: datetime) -> bool:
     """Say whether a step may have had its effect, which only a person can find out."""
-    return step.is_in_doubt and is_beyond_finding_out(
-        step.spec.effect, step.spec.key_retention_seconds, step.key_used_at, now
-    )
+    return step.is_in_doubt and _is_beyond_finding_out(step, now)
 
 
 def is_forgotten(step: StepRow, now: datetime) -> bool:
@@ -106,10 +104,22 @@ def is_forgotten(step: StepRow, now: datetime) -> bool:
         and of(step) == Evidence.POSSIBLE
         and step.state != StepState.PROCESSED
         and step.early is None
-        and is_beyond_finding_out(
-            step.spec.effect, step.spec.key_retention_seconds, step.key_used_at, now
-        )
+        and _is_beyond_finding_out(step, now)
     )
+
+
+def _is_beyond_finding_out(step: StepRow, now: datetime) -> bool:
+    """Say whether only a person can still find out what a call in doubt did.
+
+    Unsafe calls are never repeated; calls of a service that forgets keys are repeated only
+    within its retention, counted from the first call with the key.
+    """
+    spec, used_at = step.spec, step.key_used_at
+    if spec.effect == Effect.UNSAFE:
+        return True
+    if spec.effect != Effect.IDEMPOTENT or spec.key_retention_seconds is None or used_at is None:
+        return False
+    return now >= used_at + timedelta(seconds=spec.key_retention_seconds)
 
 
 def begin(step: StepRow, now: datetime) -> None:

@@ -24,7 +24,7 @@ def keep(specs: Iterable[SpecRow]) -> None:
     dialect.execute(
         f"INSERT INTO workers_spec ({names}) SELECT {picked} FROM {dialect.rows_as('v', _KINDS)}"
         " WHERE NOT EXISTS (SELECT 1 FROM workers_spec w WHERE w.digest = v.digest)",
-        [dialect.encode([{"digest": digest, **rows[digest].values} for digest in sorted(rows)])],
+        [dialect.encode([{"digest": digest, **spec.values} for digest, spec in rows.items()])],
     )
 
 

@@ -12,10 +12,8 @@ from workers.definitions.sentences import say as _
 from workers.definitions.workflow import StepSpec, Workflow
 from workers.models import Process, Step
 from workers.ops.doctor.finding import REFUSED, Finding, warning
-from workers.states import OPEN_PROCESS_STATES, ProcessState
+from workers.ops.doctor.in_flight import NOT_FINAL
 
-#: All states that are not final, in two queries: each group has an index of its own.
-_NOT_FINAL = (sorted(OPEN_PROCESS_STATES), [ProcessState.ERROR])
 #: What of a step may change with a new version only, and in what words a change is named.
 _PARTS = {
     "after": "comes after others",
@@ -51,7 +49,7 @@ def find_edited() -> list[Finding]:
 
 def _examples() -> Iterable[Process]:
     ids: set[int] = set()
-    for states in _NOT_FINAL:
+    for states in NOT_FINAL:
         groups = Process.objects.filter(state__in=states).order_by()
         for group in groups.values("workflow", "version").annotate(Min("pk"), Max("pk")):
             ids |= {group["pk__min"], group["pk__max"]}

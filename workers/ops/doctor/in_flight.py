@@ -13,7 +13,7 @@ from workers.ops.doctor.finding import REFUSED, Finding, error
 from workers.states import OPEN_PROCESS_STATES, ProcessState, StepState
 
 #: All states that are not final, in two queries: each group has an index of its own.
-_NOT_FINAL = (sorted(OPEN_PROCESS_STATES), [ProcessState.ERROR])
+NOT_FINAL = (sorted(OPEN_PROCESS_STATES), [ProcessState.ERROR])
 #: A step in error can be resubmitted: it still needs its agents.
 _UNSETTLED = {StepState.WAITING, StepState.PENDING, StepState.PROCESSING, StepState.ERROR}
 #: A processed step may have to be undone as long as its process is open.
@@ -73,7 +73,7 @@ def _portions() -> Iterable[tuple[_Version, "QuerySet[Step]"]]:
     """
     undone = Step.objects.filter(pk=OuterRef("undoes_id")).order_by().values("name")
     steps = Step.objects.filter(state__in=_STEP_STATES).order_by()
-    for states in _NOT_FINAL:
+    for states in NOT_FINAL:
         not_final = Process.objects.filter(state__in=states).order_by("pk")
         last, rows = 0, [("", 0, 0)]
         while rows:

@@ -29,7 +29,7 @@ def submit(
 ) -> list[Process]:
     """Insert processes with all their steps, first journal rows, and sinks.
 
-    Copies everything a step needs to run from its spec.  Must run inside the transaction that
+    A step has all it needs to run on its row and its spec.  Must run inside the transaction that
     creates the subjects of the processes, so that both exist or neither.
     """
     if not requests:

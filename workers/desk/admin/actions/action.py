@@ -164,6 +164,11 @@ class VerbForm(ReasonForm):
         super().__init__(data, initial={"sequence": target.process.sequence})
         self.target = target
 
+    def check(self, verb: Callable[[LockedProcess], object]) -> None:
+        """Raise ``ValidationError`` with the reason if the rules refuse what was entered."""
+        if why := self.target.rehearsal.refusal(verb):
+            raise forms.ValidationError(why)
+
     def outdated(self) -> str:
         """Return a message if the process has moved since the page was opened; empty if not."""
         process = self.target.process

@@ -76,11 +76,7 @@ class PostponeForm(VerbForm):
         if step is not None and until == step.not_before:
             # Left to the store: somebody has done this already.
             return until
-        why = self.target.rehearsal.refusal(
-            lambda stage: operator_commands.postpone(stage, name, until, NOBODY, "")
-        )
-        if why:
-            raise forms.ValidationError(why)
+        self.check(lambda stage: operator_commands.postpone(stage, name, until, NOBODY, ""))
         return until
 
 
@@ -145,11 +141,7 @@ class RetimeForm(VerbForm):
         if step is not None and seconds == step.spec.timeout_seconds:
             # Left to the store, which refuses it, or says that somebody else was quicker.
             return seconds
-        why = self.target.rehearsal.refusal(
-            lambda stage: operator_commands.retime(stage, name, seconds, NOBODY, "")
-        )
-        if why:
-            raise forms.ValidationError(why)
+        self.check(lambda stage: operator_commands.retime(stage, name, seconds, NOBODY, ""))
         return seconds
 
 
