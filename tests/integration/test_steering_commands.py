@@ -99,12 +99,13 @@ def test_a_step_is_retimed_and_tried_again(wire):
 
 def test_a_step_is_postponed(wire):
     found = submit("toy_line", subject="Toy 1", input={})
-    until = timezone.now().replace(microsecond=0) + timedelta(hours=2)
+    # Two days: a journal line tells the day of an instant that is not today's.
+    until = timezone.now().replace(microsecond=0) + timedelta(days=2)
     words = ("postpone", found.pk, "--step", "one", "--reason", "stocktaking")
     said = process(*words, "--until", until.isoformat())
     assert said == f"Toy 1: one waits until {until:%Y-%m-%d %H:%M:%S} UTC.\n"
     assert only(found, "one").not_before == until
-    assert f"→ {until:%H:%M:%S} UTC" in process("show", found.pk)
+    assert f"→ {until:%Y-%m-%d %H:%M:%S} UTC" in process("show", found.pk)
 
 
 @pytest.mark.parametrize("decline", [True, False])
