@@ -34,21 +34,21 @@ PARTS = (
         "engine",
         "workers",
         ("workers/desk", "workers/ops", "workers/privacy", "workers/testing"),
-        16_289,
-        238,
+        16_358,
+        239,
     ),
-    Part("ops", "workers/ops", lines=3_125, files=36),
+    Part("ops", "workers/ops", lines=3_128, files=36),
     Part("privacy", "workers/privacy", lines=375, files=5),
     Part("desk", "workers/desk", lines=14_975, files=156),
     Part("test kit", "workers/testing", lines=1_137, files=13),
     Part("shop", "orders", lines=8_805, files=133),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=67_441, files=694),
+    Part("tests", "tests", lines=67_677, files=696),
 )
-#: The product in all, without tests.  Only a decision raises it, and is named here.
-PRODUCT = 48_357
+#: The product in all, without tests.  Only a decision raises it, and is named here: ADR 116 by 72.
+PRODUCT = 48_429
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 69_407
+DOCS_WORDS = 69_896
 
 
 def lines_of_code(source: str) -> int:

@@ -29,6 +29,8 @@ class SpecRow:
     delay_seconds: int = 0
     #: Once it is ready, the definition decides whether it is done, and from when on.
     is_judged: bool = False
+    #: The step that makes this one needless once it is processed; "": none does.
+    unless: str = ""
     #: Decides what may be done when it is unknown whether a call had its effect.
     effect: str = "idempotent"
     #: How long the service remembers the key; None: for good.

@@ -136,6 +136,23 @@ EVENT = register_workflow(
         "toy_event", 1, (step("work", "toy.alpha"), step("arrives", "toy.quiet", after="work"))
     )
 )
+REMINDED = register_workflow(
+    Workflow(
+        "toy_reminded",
+        1,
+        (
+            step("ask", "toy.quiet"),
+            step("remind3", "toy.mailer", delay_seconds=3 * 86_400, unless="ask"),
+            step("remind7", "toy.mailer", after="remind3", delay_seconds=4 * 86_400, unless="ask"),
+            step(
+                "offer",
+                "toy.alpha",
+                delay_seconds=86_400,
+                unless=lambda given, results: "ask" in results or given.get("is_over", False),
+            ),
+        ),
+    )
+)
 CONDITIONAL = register_workflow(
     Workflow(
         "toy_conditional",

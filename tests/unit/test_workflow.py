@@ -20,8 +20,10 @@ from workers.exceptions import UnknownAgent, UnknownWorkflow, WorkflowError
             "dependency cycle: a -> c -> b -> a",
         ),
         ((step("a", "x", after="a"),), "a -> a"),
+        ((step("a", "x", unless="b"),), "is skipped once b is done, which is no step of it"),
+        ((step("a", "x", unless="a"),), "is skipped once it is done itself"),
     ],
-    ids=["empty", "twins", "unknown", "cycle", "itself"],
+    ids=["empty", "twins", "unknown", "cycle", "itself", "unless unknown", "unless itself"],
 )
 def test_a_mistake_in_the_graph_is_named(steps, said):
     with pytest.raises(WorkflowError, match=said):
@@ -66,6 +68,8 @@ OF_A_STEP = [
         "Step a: backoff_cap_seconds must be a number of seconds, 0 or more, got nan.",
     ),
     ({"optional": "no"}, "Step a: optional must be True or False, got 'no'."),
+    ({"unless": ""}, "Step a: unless must be text of 1 to 100 characters, got ''."),
+    ({"unless": 3}, "Step a: unless must be"),
     ({"undo": "x.undo"}, "Step a: undo must be an Undo, got 'x.undo'."),
     ({"undo": Undo("", "x")}, "Step a: undo.name must be text of 1 to 100 characters, got ''."),
     ({"undo": Undo("b", "")}, "Step a: undo.agent must be text of 1 to 100 characters, got ''."),

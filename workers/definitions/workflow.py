@@ -101,6 +101,8 @@ class StepSpec:
     delay_seconds: int = 0
     #: ... or not before an instant computed from the data.
     until: Date | None = None
+    #: Skipped once this step is processed, or if this is true when its wait is over.
+    unless: Condition | str | None = None
     #: Time for all attempts together; a failure after it is the last.
     total_seconds: int | None = None
     timeout_seconds: int | None = None
@@ -134,6 +136,7 @@ def step(
     when: Condition | None = None,
     delay_seconds: int = 0,
     until: Date | None = None,
+    unless: Condition | str | None = None,
     timeout_seconds: int | None = None,
     failure_threshold: int | None = None,
     total_seconds: int | None = None,
@@ -155,6 +158,10 @@ def step(
     checked_values.name(where, "agent", agent)
     for option, function in (("request", request), ("when", when), ("until", until)):
         checked_values.function(where, option, function, "input", "results")
+    if isinstance(unless, str):
+        checked_values.name(where, "unless", unless)
+    else:
+        checked_values.function(where, "unless", unless, "input", "results")
     checked_values.whole(
         *(where, "timeout_seconds", timeout_seconds),
         least=1,
@@ -182,6 +189,7 @@ def step(
         when=when,
         delay_seconds=delay_seconds,
         until=until,
+        unless=unless,
         timeout_seconds=timeout_seconds,
         failure_threshold=failure_threshold,
         total_seconds=total_seconds,
@@ -329,6 +337,11 @@ def _problem_of_step(workflow: Workflow, spec: StepSpec) -> str | None:
     for name in spec.after:
         if name not in workflow.by_name:
             return f"comes after {name}, which is no step of it."
+    if isinstance(spec.unless, str):
+        if spec.unless not in workflow.by_name:
+            return f"is skipped once {spec.unless} is done, which is no step of it."
+        if spec.unless == spec.name:
+            return "is skipped once it is done itself. Name another step."
     return _problem_of_times(workflow, spec)
 
 

@@ -85,6 +85,7 @@ class Migration(migrations.Migration):
                 ('wait_seconds', models.PositiveIntegerField()),
                 ('delay_seconds', models.PositiveIntegerField()),
                 ('is_judged', models.BooleanField()),
+                ('unless', models.CharField(blank=True, max_length=100)),
                 ('effect', models.CharField(max_length=20)),
                 ('key_retention_seconds', models.PositiveIntegerField(null=True)),
                 ('total_seconds', models.PositiveIntegerField(null=True)),

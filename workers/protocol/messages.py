@@ -37,7 +37,10 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """An agent's reply to one claim: a result, a fault, or that the answer comes later."""
+    """An agent's reply to one claim: a result, a fault, or that the answer comes later.
+
+    Without any of them the step is needless; see ``step(unless=)``.
+    """
 
     step_id: int
     claim_id: UUID
@@ -48,6 +51,8 @@ class Reply(msgspec.Struct, frozen=True):
     deferral: dict[str, Any] | None = None
     #: The idempotency key of the call; a filed reply has none, as its claim holds.
     key: str = ""
+    #: The agent was not called, so this says nothing about its service.
+    is_uncalled: bool = False
 
     @classmethod
     def of_deferral(cls, request: Request, deferral: dict[str, Any]) -> "Reply":

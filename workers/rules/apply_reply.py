@@ -10,7 +10,7 @@ from msgspec import UNSET
 from workers.definitions.effects import Effect
 from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import Reply
-from workers.rules import compensation, evidence, late_success, on_failure
+from workers.rules import calling_off, compensation, evidence, late_success, on_failure
 from workers.rules.backoff import Backoff, is_exhausted
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
@@ -43,9 +43,12 @@ def apply_reply(
         _defer(locked, step, reply.deferral, actor)
     elif reply.fault is not None:
         apply_fault(locked, step, reply.fault, actor, rng, others_pass=others_pass)
+    elif reply.result is None:
+        evidence.had_none(step)
+        calling_off.skip(locked, step, actor)
     else:
         evidence.ended_well(step)
-        apply_result(locked, step, reply.result or {}, actor)
+        apply_result(locked, step, reply.result, actor)
     return True
 
 

@@ -12,7 +12,7 @@ from workers.definitions import registry
 from workers.definitions.checked_values import TIMEOUT_SECONDS
 from workers.exceptions import MessageError, StateError
 from workers.protocol.messages import storable
-from workers.rules import compensation, evidence, external_answers
+from workers.rules import calling_off, compensation, evidence, external_answers
 from workers.rules.apply_reply import apply_result
 from workers.rules.on_failure import is_unjudged
 from workers.rules.refusals import refused
@@ -169,7 +169,8 @@ def _refuse_to_redo(locked: LockedProcess, step: StepRow, *, may_happen_twice: b
         raise refused("redo_too_late", subject=process.subject, state=process.state)
     if process.erased_at is not None:
         raise refused("erased", subject=process.subject)
-    if _may_be_unwanted(step) and step.attempt == 0 and step.not_before is None:
+    was_false = _may_be_unwanted(step) and step.attempt == 0 and step.not_before is None
+    if was_false or calling_off.is_needless(locked, step):
         raise refused("condition_was_false", step=step.name)
     if not evidence.is_doubtful(step, locked.now):
         return

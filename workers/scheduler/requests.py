@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from inspect import isawaitable
 from typing import Any, NamedTuple
 
 from workers.definitions import registry
@@ -21,18 +22,23 @@ class Built(NamedTuple):
 
     requests: list[tuple[Claim, Request]]
     unbuilt: list[tuple[Claim, Exception]]
+    #: Claims whose steps are needless; see ``step(unless=)``.
+    needless: list[Claim]
 
 
 @collected_later
 def build(claims: Sequence[Claim], material: Material) -> Built:
     """Build the requests of claims; one that cannot be built holds up no other."""
-    built = Built([], [])
+    built = Built([], [], [])
     for claim in claims:
         context = None
         try:
             context = material.context(claim.process_id)
             undone = None if claim.undoes_id is None else material.undone[claim.undoes_id]
-            built.requests.append((claim, request(claim, context, undone)))
+            if undone is None and _is_needless(claim, context):
+                built.needless.append(claim)
+            else:
+                built.requests.append((claim, request(claim, context, undone)))
         except UnknownWorkflow as error:
             built.unbuilt.append((claim, error))
         except Exception as error:
@@ -47,6 +53,17 @@ def build(claims: Sequence[Claim], material: Material) -> Built:
             )
             built.unbuilt.append((claim, error))
     return built
+
+
+def _is_needless(claim: Claim, context: Context) -> bool:
+    """Ask a step's ``unless``; not for a call in doubt: what it did has to be found out."""
+    spec = registry.workflow(context.workflow, context.version).step(claim.step)
+    if not callable(spec.unless) or claim.in_doubt:
+        return False
+    answer: object = spec.unless(context.input, context.results)
+    if isawaitable(answer):
+        raise TypeError("unless returned a coroutine, which says neither yes nor no")
+    return bool(answer)
 
 
 def request(claim: Claim, context: Context, undone: UndoneStep | None) -> Request:

@@ -49,17 +49,20 @@ def take_due(agents: set[str], room: Room, now: datetime | None = None) -> list[
 def requests_of(claims: Sequence[Claim]) -> list[tuple[Claim, Request]]:
     """Return the requests of claims that this process has started.
 
-    A claim without one is given up: released for code that knows it, or ended in error if its
-    builder failed.
+    A claim without one is given up: released for code that knows it, ended in error if its
+    builder failed, or skipped if it is needless.
     """
     built = requests.build(claims, request_data.material(claims))
+    uncalled = [_uncalled(claim) for claim in built.needless]
     unknown: dict[str, tuple[UnknownAgent | UnknownWorkflow, list[Claim]]] = {}
     for claim, error in built.unbuilt:
         if isinstance(error, UnknownAgent | UnknownWorkflow):
             unknown.setdefault(error.definition, (error, []))[1].append(claim)
             continue
         fault = FaultRecord.of_error("permanent", "request_builder_failed", error)
-        settlement.settle([Reply(claim.step_id, claim.claim_id, claim.attempt, fault=fault)])
+        uncalled.append(_uncalled(claim, fault))
+    if uncalled:
+        settlement.settle(uncalled)
     for definition, (error, of_definition) in unknown.items():
         # Counts no failure.  Only an edited version is claimed again here, so only that rests.
         delay_seconds = 0
@@ -68,3 +71,7 @@ def requests_of(claims: Sequence[Claim]) -> list[tuple[Claim, Request]]:
             delay_seconds = UNKNOWN_SECONDS
         release.uncalled(of_definition, me("agent"), str(error), delay_seconds=delay_seconds)
     return built.requests
+
+
+def _uncalled(claim: Claim, fault: FaultRecord | None = None) -> Reply:
+    return Reply(claim.step_id, claim.claim_id, claim.attempt, fault=fault, is_uncalled=True)

@@ -20,6 +20,7 @@ _PARTS = {
     "agent": "has another agent",
     "undo": "has another undo",
     "is_judged": "has another condition or date",
+    "unless": "is made needless by another step",
 }
 Shape = dict[str, dict[str, Any]]
 
@@ -63,6 +64,7 @@ def _of_code(workflow: Workflow) -> Shape:
             "agent": spec.agent,
             "undo": None if spec.undo is None else [spec.undo.name, spec.undo.agent],
             "is_judged": spec.is_judged,
+            "unless": spec.unless if isinstance(spec.unless, str) else "",
         }
         for spec in workflow.steps
     }
@@ -77,6 +79,7 @@ def _of_rows(rows: Iterable[Step], workflow: Workflow) -> Shape:
             "agent": _as_declared(row.agent, spec),
             "undo": undo and [undo["name"], _as_declared(undo["agent"], spec, is_undo=True)],
             "is_judged": row.spec.is_judged,
+            "unless": row.spec.unless,
         }
     return shape
 

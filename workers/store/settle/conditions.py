@@ -1,4 +1,4 @@
-"""Evaluate ``when`` and ``until`` of steps that became ready."""
+"""Evaluate ``when`` and ``until`` of steps that became ready; skip what became needless."""
 
 import logging
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from django.db import transaction
 from workers.definitions import registry
 from workers.exceptions import UnknownWorkflow
 from workers.protocol.faults import FaultRecord
-from workers.rules import on_failure
+from workers.rules import calling_off, on_failure
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
 from workers.states import StepState
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 def judge(processes: Sequence[LockedProcess], actor: str) -> set[int]:
-    """Skip or delay ready steps by their ``when`` and ``until``.
+    """Skip steps that became needless; skip or delay ready ones by their ``when`` and ``until``.
 
     Returns the ids of ready steps that this code cannot judge: it does not have their version, so
     they stay as they are for a worker that has it.
@@ -32,6 +32,8 @@ def judge(processes: Sequence[LockedProcess], actor: str) -> set[int]:
     unknown_versions: list[tuple[LockedProcess, StepRow, UnknownWorkflow]] = []
     judged_ids: set[int] = set()
     while True:
+        for locked in processes:
+            calling_off.call_off(locked, actor)
         # Repeat after each round: a skipped step makes others ready.
         ready = [
             (locked, step)

@@ -103,7 +103,8 @@ def _settle(
             others_pass = is_refused and _has_passed(agent, answers)
             if apply_reply.apply_reply(locked, reply, worker, others_pass=others_pass):
                 result.applied += 1
-                answers.setdefault(agent, []).append(reply.kind != "unavailable")
+                if not reply.is_uncalled:
+                    answers.setdefault(agent, []).append(reply.kind != "unavailable")
             elif not filed:
                 result.stale += 1
                 late_success.of_reply(locked, step, reply, worker)

@@ -180,6 +180,7 @@ def _shared(
             wait_seconds=spec.wait_seconds,
             delay_seconds=spec.delay_seconds,
             is_judged=spec.is_judged,
+            unless=spec.unless if isinstance(spec.unless, str) else "",
             effect=str(spec.effect or Effect.IDEMPOTENT),
             key_retention_seconds=spec.key_retention_seconds,
             total_seconds=spec.total_seconds,
