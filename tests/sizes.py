@@ -48,7 +48,7 @@ PARTS = (
 #: The product in all, without tests.  Only a decision raises it, and is named here: ADR 116 by 72.
 PRODUCT = 48_429
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 69_896
+DOCS_WORDS = 69_897
 
 
 def lines_of_code(source: str) -> int:
