@@ -22,7 +22,7 @@ from workers import scheduler, supervisor
 from workers.client import callbacks
 from workers.definitions.agent import Deferred
 from workers.exceptions import BadToken, Unavailable
-from workers.models import Journal, LiveStep, Step
+from workers.models import Journal, Step
 from workers.protocol import callback_tokens
 from workers.protocol.messages import Reply
 from workers.store.db import dialect
@@ -111,16 +111,6 @@ def _unreadable(wire: Wire, clock: Clock) -> None:
 
     with patch.object(load, "lock", lock):
         wire.run_until_settled(clock)
-
-
-def _not_found(wire: Wire, clock: Clock) -> None:
-    """Settle after somebody has removed what steps are looked for by."""
-    if happens_once("the narrow rows are gone"):
-        LiveStep.objects.all().delete()
-    # A poll that dies before it has mended them leaves that to the next one.
-    for _ in range(2):
-        wire.run_for(clock, seconds=10)
-    wire.run_until_settled(clock)
 
 
 def _away(wire: Wire) -> None:
@@ -268,13 +258,6 @@ SCENARIOS = [
         _line_done,
         run=_unreadable,
         brief=("isolation.leave", "claim_steps.claim_due"),
-    ),
-    Scenario(
-        "steps not found",
-        submit_once("toy_line"),
-        _line_done,
-        run=_not_found,
-        brief=("step_index.mend", "leases.set_cursor"),
     ),
     Scenario(
         "deadline passes",

@@ -28,9 +28,6 @@ CHOICES: dict[Place, int] = {
     ("flow/flow_control.py", ""): 1,
     # Which workers there are: none makes 0 processes.
     ("live_workers.py", "processes"): 1,
-    # The step index, compared with its steps and made from them.
-    ("locked/step_index.py", "is_wrong"): 2,
-    ("locked/step_index.py", "mend"): 1,
     # How statements travel: what is too large stays behind, what is not as it was read fails.
     ("db/dialect.py", "if_small"): 1,
     # What is no instant has no duration.

@@ -1,4 +1,4 @@
-"""The narrow rows by which steps are looked for: kept by the database, put off, and mended."""
+"""The narrow rows by which steps are looked for: kept by the database, and put off."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -7,14 +7,11 @@ from uuid import uuid4
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from tests.integration.conftest import NOW, claim, only, reread
-from workers import scheduler
+from tests.integration.conftest import NOW, claim, only
 from workers.models import Flow, LiveStep, Step
 from workers.ops.invariants import violations
-from workers.store.claims import claim_steps, find_work
+from workers.store.claims import claim_steps
 from workers.store.expire import expire_claims
-from workers.store.locked import step_index
-from workers.testing import frozen_clock
 from workers.testing.agent_processes import room as anywhere
 
 #: That of a toy step.
@@ -166,40 +163,20 @@ def _stale(step: Step) -> None:
         lambda step: LiveStep.objects.update(not_before=None),
     ],
 )
-def test_a_wrong_row_is_told_and_mended(step, breaks):
-    right = rows()
+def test_a_wrong_row_is_told(step, breaks):
     breaks(step)
+
     assert [one.invariant for one in violations()] == ["live_steps_are_found"]
-
-    assert step_index.mend([step.process_id]) == 1
-
-    assert rows() == right
-    assert violations() == []
-    assert step_index.mend([step.process_id]) == 0
 
 
 @pytest.mark.parametrize(
     "wrong", [{"look_at": after(31)}, {"is_deferred": True}, {"state": "pending", "look_at": None}]
 )
-def test_a_wrong_row_of_a_claim_is_told_and_mended(step, wrong):
+def test_a_wrong_row_of_a_claim_is_told(step, wrong):
     change(step, **CLAIMED)
-    right = rows()
     LiveStep.objects.update(**wrong)
 
-    assert step_index.mend([step.process_id]) == 1
-
-    assert rows() == right
-
-
-def test_only_the_processes_given_are_mended(step, toy):
-    other = only(toy(), "one")
-    LiveStep.objects.update(turn=after(7))
-
-    assert step_index.mend([step.process_id]) == 1
-    assert step_index.mend([]) == 0
-
-    assert [row["turn"] for row in rows()] == [step.turn, after(7)]
-    assert rows()[1]["step_id"] == other.pk
+    assert "live_steps_are_found" in [one.invariant for one in violations()]
 
 
 def test_a_row_whose_step_is_gone_is_told(step):
@@ -252,16 +229,3 @@ def test_step_index_follows_update_made_with_empty_search_path(step):
         cursor.execute(f"SET LOCAL search_path = {schema}")
 
     assert [row["agent"] for row in rows()] == ["toy.gamma"]
-
-
-def test_an_order_whose_step_cannot_be_found_goes_on_after_a_poll(wire, toy):
-    process = toy()
-    LiveStep.objects.all().delete()
-    with frozen_clock(after(60)) as clock:
-        assert find_work.due_agents() == set()
-        # The poll mends its row before the same look wakes who may take it.
-        assert scheduler.advance() == 1
-        assert not find_work.standing_still(100)
-        wire.run_until_settled(clock)
-
-    assert reread(process).state == "processed"

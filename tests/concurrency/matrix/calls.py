@@ -62,7 +62,6 @@ from workers.store.claims import claim_steps, dead_workers, release
 from workers.store.db import dialect
 from workers.store.expire import expire_claims
 from workers.store.flow import flow_control, flow_settings, holds, open_breakers
-from workers.store.locked import step_index
 from workers.store.operate import (
     after_restore,
     edit_input,
@@ -232,7 +231,6 @@ _OF_PROCESSES = (
     call(expire_claims.extend_gap, 120, 10, on=order.expired),
     call(expire_claims.flag_overdue, on=order.past_deadline),
     call(expire_claims.escalate, "supervisor", on=order.overdue),
-    call(step_index.mend, ALONE, on=(order.not_found, order.found_wrong)),
     call(after_restore.mark, ALONE, BEFORE, actor="x", on=order.at_work),
     call(record_answers.answer, *WHERE, ANSWER, actor="x", on=(order.deferred, order.claimed)),
     call(record_answers.report_progress, *WHERE, {"done": 4}, key=KEY, on=order.deferred),

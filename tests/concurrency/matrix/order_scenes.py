@@ -18,7 +18,7 @@ from tests.concurrency.matrix.scene import (
 )
 from workers.client import operations
 from workers.client.submission import submit
-from workers.models import LiveStep, Step
+from workers.models import Step
 from workers.rules.rows import NewSink
 from workers.store import sinks
 from workers.store.claims import claim_steps
@@ -76,20 +76,6 @@ def tired() -> Scene:
     """Nothing is tried again."""
     scene = expired()
     Step.objects.update(failure_threshold=1)
-    return scene
-
-
-def not_found() -> Scene:
-    """Nobody would find what can be claimed."""
-    scene = submitted()
-    LiveStep.objects.all().delete()
-    return scene
-
-
-def found_wrong() -> Scene:
-    """Steps at work are looked for as if they were in error."""
-    scene = at_work()
-    LiveStep.objects.update(state="error", look_at=None)
     return scene
 
 

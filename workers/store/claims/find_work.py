@@ -8,7 +8,6 @@ from workers.conf import sas
 from workers.store import isolation, leases, sinks
 from workers.store.db import dialect
 from workers.store.flow import due_steps
-from workers.store.locked import step_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +65,8 @@ def flagged(
 def standing_still(limit: int) -> list[int]:
     """Return open processes in which nothing is pending or processing.
 
-    None should exist; whatever the cause, carrying it on repairs it.  Nor should one whose steps
-    are missing in the index: this call repairs that (``step_index.mend``).  Each call looks at
-    the next ``limit`` open processes, so it costs the same however many are open.
+    None should exist; whatever the cause, carrying it on repairs it.  Each call looks at the next
+    ``limit`` open processes, so it costs the same however many are open.
     """
     cursor = leases.cursor(leases.POLL)
     portion = dialect.fetch(
@@ -78,7 +76,6 @@ def standing_still(limit: int) -> list[int]:
         " ORDER BY p.id LIMIT %s",
         [cursor, limit],
     )
-    step_index.mend([process_id for process_id, _ in portion])
     leases.set_cursor(leases.POLL, portion[-1][0] if len(portion) == limit else 0)
     return [process_id for process_id, is_moving in portion if not is_moving]
 
