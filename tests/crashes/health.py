@@ -5,16 +5,15 @@ from typing import Any
 
 from tests.crashes.scenario import Scenario, nothing
 from workers.client.submission import submit
+from workers.desk import retention as desk_rows
 from workers.desk.models import Gauge, Minute, ProbeResult, Release
 from workers.desk.operate import examinations, health, releases
 from workers.desk.rules.minutes import EVERY_PROCESS, KEPT, begin
 from workers.desk.states import Span
 from workers.desk.store import gauges, minutes, probe_results
-from workers.desk.store import old_rows as desk_rows
 from workers.desk.store.probe_results import ProbeOutcome
 from workers.models import Alert, Journal
 from workers.operate import retention
-from workers.store import old_rows
 from workers.store.db import dialect
 from workers.testing import Aftermath, Clock, Wire, frozen_clock
 
@@ -85,7 +84,7 @@ def _old(wire: Wire) -> None:
 
 def _prune() -> None:
     for rows in desk_rows.FIGURES:
-        list(old_rows.prune(rows, 2))
+        list(rows.prune(2))
 
 
 def _old_are_gone(after: Aftermath) -> None:

@@ -9,14 +9,13 @@ from tests.crashes.operating import WHO
 from tests.crashes.scenario import Scenario, always, does, nothing
 from tests.toyflow import agents as toy
 from workers.client.submission import submit
+from workers.desk import retention as desk_rows
 from workers.desk.models import BulkItem, BulkJob
 from workers.desk.operate import jobs
 from workers.desk.rules import job_verbs
 from workers.desk.store import jobs as store
-from workers.desk.store import old_rows as desk_rows
 from workers.exceptions import Permanent
 from workers.models import Journal, Process
-from workers.store import old_rows
 from workers.store.db import dialect
 from workers.testing import Aftermath, Wire
 from workers.testing.result import OF_AN_ATTEMPT
@@ -96,7 +95,7 @@ def _ended(wire: Wire) -> None:
 
 
 def _prune() -> None:
-    list(old_rows.prune(desk_rows.JOBS, 2))
+    list(desk_rows.JOBS.prune(2))
 
 
 def _gone(after: Aftermath) -> None:

@@ -32,7 +32,7 @@ Public, too; a contract in `pyproject.toml` keeps the shop to these.
 | `workers.ops.doctor` | `registry` and `finding`: probes of one's own, in sentences made with `say` of `workers.definitions.sentences`. |
 | `workers.checks` | `tables`: what `migrate` has yet to do. |
 | `workers.desk.operate` | `attention`: whether somebody knows of what holds a process up. |
-| `workers.operate` | `retention`, what is pruned: register one's own. |
+| `workers.operate` | `retention`, what is pruned: register your own rows. |
 | `workers.supervisor.beat_schedule` | The periodic tasks and flow rows, as `migrate` makes them. |
 | `workers.runtime.db_connections` | Whether the database can be written to; whether an error is an outage. |
 | `workers.runtime.storable_text` | Texts of strangers, without what no database holds. |

@@ -16,9 +16,8 @@ from workers.ops.metrics import levels
 from workers.rules.rows import NewProcess
 from workers.store import (
     live_workers,
+    old_processes,
     old_rows,
-    prune_journals,
-    prune_processes,
     sinks,
     unknown_definitions,
     unsent_statuses,
@@ -165,13 +164,13 @@ def _prune_one() -> None:
     aged = Process.objects.latest("pk")
     Process.objects.filter(pk=aged.pk).update(finished_at=datetime(2000, 1, 1, tzinfo=UTC))
     with override_settings(SAS_KEEP_JOURNAL_DAYS=3650):
-        assert next(prune_journals.prune_journals(200)) == 1
+        assert next(old_processes.JOURNALS.prune(200)) == 1
 
 
 def _delete_one() -> None:
     _prune_one()
     with override_settings(SAS_KEEP_PROCESSES_DAYS=3650):
-        assert next(prune_processes.prune_processes(200)) == 1
+        assert next(old_processes.PROCESSES.prune(200)) == 1
 
 
 def _find_by_key() -> None:
@@ -246,8 +245,8 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes():
         (_prune_one, "journal_process_idx"),
         (_delete_one, "process_pruned_idx"),
         (_delete_one, "step_name_unique"),
-        (lambda: next(old_rows.prune(old_rows.FLOW_JOURNAL, 200)), "journal_process_idx"),
-        (lambda: next(old_rows.prune(old_rows.ALERTS, 200)), "alert_acknowledged_idx"),
+        (lambda: next(old_rows.FLOW_JOURNAL.prune(200)), "journal_process_idx"),
+        (lambda: next(old_rows.ALERTS.prune(200)), "alert_acknowledged_idx"),
         (_find_by_key, "workers_process_uid_key"),
         (_find_by_key, "step_name_unique"),
         (_read_escalated, "journal_note_once_per_attempt"),

@@ -16,7 +16,7 @@ from workers.client.submission import submit
 from workers.models import Alert, Flow, Lease, Process, Step
 from workers.ops.doctor import Finding, agents, alerts, backlog, duties, files, tables
 from workers.ops.doctor import settings as of_settings
-from workers.store import leases, prune_journals
+from workers.store import leases
 from workers.store.flow import holds
 from workers.supervisor import beat_schedule
 
@@ -83,7 +83,7 @@ class TestDuties:
     )
     def test_pruning(self, hours, level):
         if hours is not None:
-            Lease.objects.create(name=prune_journals.JOURNALS, performed_at=ago(hours=hours))
+            Lease.objects.create(name=leases.PRUNE, performed_at=ago(hours=hours))
         assert levels(duties.pruning_is_performed()) == level
 
 

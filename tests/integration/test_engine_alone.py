@@ -183,7 +183,7 @@ def test_the_engine_alone_runs_processes_and_shows_its_rows(tmp_path):
         "error; book: error fault=no_such_place",
         "processed cancelled",
         "True",
-        "alerts flow journal journals orphans processes undo requests webhooks",
+        "alerts flow journal journals processes undo requests webhooks",
         *(f"{name} 200 403" for name in ("alert", "flow", "hold", "process", "sink", "step")),
         "200 True False",
         "True True",

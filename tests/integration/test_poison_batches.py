@@ -16,10 +16,11 @@ from workers.notify import compose
 from workers.operate import retention
 from workers.rules.rows import NewSink
 from workers.scheduler import look
-from workers.store import old_rows, prune_journals, sinks
+from workers.store import old_processes, old_rows, sinks
 from workers.store.claims import dead_workers, find_work, release
 from workers.store.expire import expire_claims
 from workers.store.locked import load
+from workers.store.old_rows import OldRows
 
 LATE = NOW + timedelta(hours=1)
 
@@ -100,11 +101,11 @@ def test_a_process_that_cannot_be_read_keeps_no_other_claim(wire, monkeypatch, a
 def test_a_journal_that_cannot_be_pruned_holds_up_no_other(ended, settings, monkeypatch):
     settings.SAS_KEEP_JOURNAL_DAYS = 30
     poison, healthy = ended(), ended()
-    real = prune_journals._delete_journals
-    monkeypatch.setattr(prune_journals, "_delete_journals", refuse(poison.pk, real))
+    real = old_processes._delete_journals
+    monkeypatch.setattr(old_processes, "_delete_journals", refuse(poison.pk, real))
     now = NOW + timedelta(days=60)
 
-    assert sum(prune_journals.prune_journals(200, now)) == 1
+    assert sum(old_processes.JOURNALS.prune(200, now)) == 1
 
     healthy.refresh_from_db()
     poison.refresh_from_db()
@@ -119,12 +120,12 @@ def test_old_rows_that_cannot_be_deleted_end_the_round_without_them(monkeypatch)
         for number in range(5)
     ]
     bad = [row.pk for row in rows[:2]]
-    real = old_rows._delete
+    real = OldRows._delete
     for pk in bad:
         real = refuse(pk, real)
-    monkeypatch.setattr(old_rows, "_delete", real)
+    monkeypatch.setattr(OldRows, "_delete", real)
 
-    assert sum(old_rows.prune(old_rows.WEBHOOKS, 2, NOW + timedelta(days=60))) == 3
+    assert sum(old_rows.WEBHOOKS.prune(2, NOW + timedelta(days=60))) == 3
 
     assert list(ReceivedWebhook.objects.order_by("pk").values_list("pk", flat=True)) == bad
     assert unusable() == ["prune"] * 2
@@ -135,12 +136,11 @@ def test_a_pruner_that_raises_holds_up_no_other(ended, settings, monkeypatch):
     process = ended()
     Process.objects.filter(pk=process.pk).update(finished_at=NOW - timedelta(days=60))
 
-    def fail(limit: int, now: Any) -> Any:
-        raise KeyError("acme")
-
     # Registers those of the installed apps, before the registry is another.
     retention.pruners()
-    first = retention.Pruner("a", "rows of acme", None, fail)
+    first = retention.Pruner(
+        "a", "rows of acme", (OldRows("acme", "", "", kept=lambda: {}["acme"]),)
+    )
     monkeypatch.setattr(retention, "_pruners", {"a": first, **retention._pruners})
 
     with pytest.raises(KeyError, match="acme"):

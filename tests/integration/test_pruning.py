@@ -13,12 +13,12 @@ from django.test import override_settings
 from orders.models import DeadLetter
 from tests.factories import AlertFactory
 from tests.integration.conftest import ENDED as NOW
+from workers.desk import retention as desk_rows
 from workers.desk.models import BulkItem, BulkJob, Note
-from workers.desk.store import old_rows as desk_rows
 from workers.models import Alert, Incident, Journal, Process, Sink, Step
 from workers.operate import retention
 from workers.ops import invariants
-from workers.store import leases, old_rows, prune_journals
+from workers.store import leases, old_processes, old_rows
 from workers.store.flow import holds
 from workers.wire import dispatch
 
@@ -37,7 +37,7 @@ def rows() -> dict[str, list[dict[str, Any]]]:
 
 
 def prune(limit: int = 200, now: Any = LATER) -> list[int]:
-    return list(prune_journals.prune_journals(limit, now))
+    return list(old_processes.JOURNALS.prune(limit, now))
 
 
 def sink(process: Process, **columns: Any) -> Sink:
@@ -130,7 +130,8 @@ def test_journal_pruning_spares_young_open_alerted_or_untold_process(
 
     assert rows() == before
     is_held = reason in ("an open alert", "an untold sink", "given up")
-    assert (prune_journals.prunable(LATER), prune_journals.held_back(LATER)) == (0, int(is_held))
+    journals = old_processes.JOURNALS
+    assert (journals.count(LATER), journals.count(LATER, are_held_back=True)) == (0, int(is_held))
 
 
 def test_once_it_is_dealt_with_it_goes(ended):
@@ -138,7 +139,8 @@ def test_once_it_is_dealt_with_it_goes(ended):
     alert(process, acknowledged_at=NOW)
     sink(process)
 
-    assert (prune_journals.prunable(LATER), prune_journals.held_back(LATER)) == (1, 0)
+    journals = old_processes.JOURNALS
+    assert (journals.count(LATER), journals.count(LATER, are_held_back=True)) == (1, 0)
     assert prune() == [1]
 
 
@@ -150,12 +152,12 @@ def test_longest_retention_setting_keeps_the_journal(ended, settings):
 
 
 def test_a_portion_is_a_transaction_and_the_next_round_goes_on_behind_it(ended):
-    leases.is_due(prune_journals.JOURNALS, 0)
+    leases.is_due(leases.PRUNE, 0)
     processes = [ended(finished_at=NOW + timedelta(seconds=n)) for n in range(5)]
     for process in processes[:2]:
         alert(process, cause=str(process.pk))
 
-    portions = prune_journals.prune_journals(2, LATER)
+    portions = old_processes.JOURNALS.prune(2, LATER)
     assert next(portions) == 0
     portions.close()
 
@@ -163,7 +165,7 @@ def test_a_portion_is_a_transaction_and_the_next_round_goes_on_behind_it(ended):
     assert prune(2) == [1, 2, 0]
     kept = Process.objects.filter(pruned_at=None).values_list("pk", flat=True)
     assert sorted(kept) == [process.pk for process in processes[:2]]
-    assert leases.cursor(prune_journals.JOURNALS) == 0
+    assert leases.cursor(leases.PRUNE) == 0
 
 
 def test_processes_that_ended_at_one_instant_are_told_apart(ended):
@@ -177,7 +179,7 @@ def test_prune_passes_over_kept_processes_that_ended_at_one_instant(ended):
     for number in range(3):
         alert(ended(), cause=str(number))
 
-    assert list(islice(prune_journals.prune_journals(2, LATER), 5)) == [0, 0]
+    assert list(islice(old_processes.JOURNALS.prune(2, LATER), 5)) == [0, 0]
 
 
 def test_alerts_go_once_they_are_acknowledged_old_and_no_error_needs_them(ended):
@@ -189,18 +191,18 @@ def test_alerts_go_once_they_are_acknowledged_old_and_no_error_needs_them(ended)
         alert(None, cause="open"),
         alert(stuck, acknowledged_at=old),
     ]
-    assert old_rows.count(old_rows.ALERTS, LATER) == len(gone)
+    assert old_rows.ALERTS.count(LATER) == len(gone)
 
-    assert list(old_rows.prune(old_rows.ALERTS, 1, LATER)) == [1, 1, 0]
+    assert list(old_rows.ALERTS.prune(1, LATER)) == [1, 1, 0]
 
     assert list(Alert.objects.order_by("pk")) == kept
 
 
 def test_what_is_reopened_while_it_is_pruned_stays(monkeypatch):
     reopened = alert(None)
-    monkeypatch.setattr(old_rows, "_next", lambda *_args: [reopened.pk])
+    monkeypatch.setattr(old_rows.OldRows, "_next", lambda *_args: [reopened.pk])
 
-    assert list(old_rows.prune(old_rows.ALERTS, 10, LATER)) == [0]
+    assert list(old_rows.ALERTS.prune(10, LATER)) == [0]
 
     assert list(Alert.objects.all()) == [reopened]
 
@@ -210,7 +212,7 @@ def test_a_job_goes_after_all_of_its_items(ended):
     for _ in range(3):
         BulkItem.objects.create(job=job, process=ended(), sequence=1)
 
-    portions = old_rows.prune(desk_rows.JOBS, 2, LATER)
+    portions = desk_rows.JOBS.prune(2, LATER)
     assert next(portions) == 0
     assert (BulkItem.objects.count(), BulkJob.objects.count()) == (1, 1)
     assert list(portions) == [1]
@@ -224,35 +226,10 @@ def test_old_journal_rows_of_no_process_go(ended):
     holds.lift("agent", "toy.alpha", actor="operator:o", reason="r", now=LATER)
     of_process = Journal.objects.filter(process=process).count()
 
-    assert list(old_rows.prune(old_rows.FLOW_JOURNAL, 10, LATER)) == [1]
+    assert list(old_rows.FLOW_JOURNAL.prune(10, LATER)) == [1]
 
     assert list(Journal.objects.filter(process=None).values_list("event", flat=True)) == ["lifted"]
     assert Journal.objects.filter(process=process).count() == of_process
-
-
-def test_rows_whose_process_is_gone_go(ended):
-    gone, there = ended(), ended()
-    Step.objects.filter(process=gone).delete()
-    Process.objects.filter(pk=gone.pk)._raw_delete("default")
-    kept = set(Journal.objects.filter(process=there).values_list("pk", flat=True))
-    lost = Journal.objects.filter(process_id=gone.pk).count()
-    assert lost > 1
-
-    assert list(prune_journals.prune_orphans(10, LATER)) == [lost]
-
-    assert set(Journal.objects.values_list("pk", flat=True)) == kept
-
-
-def test_rows_without_a_process_are_looked_for_in_portions(ended, monkeypatch):
-    monkeypatch.setattr(prune_journals, "ORPHANS_LOOKED_AT", 1)
-    first, second = ended(), ended()
-    Step.objects.filter(process=second).delete()
-    Process.objects.filter(pk=second.pk)._raw_delete("default")
-
-    found = [sum(prune_journals.prune_orphans(10, LATER)) for _ in range(3)]
-
-    assert [bool(count) for count in found] == [False, True, False]
-    assert set(Journal.objects.values_list("process_id", flat=True)) == {first.pk}
 
 
 def letter(**columns: Any) -> DeadLetter:
@@ -288,7 +265,7 @@ def test_a_round_ends_when_its_time_is_up_and_the_next_goes_on(ended):
 def test_two_do_not_prune_at_once(ended, monkeypatch):
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     ended()
-    assert leases.acquire(prune_journals.JOURNALS, "somebody", retention.LEASE_SECONDS)
+    assert leases.acquire(leases.PRUNE, "somebody", retention.LEASE_SECONDS)
     before = rows()
 
     assert retention.prune(now=LATER) is None
@@ -300,13 +277,13 @@ def test_two_do_not_prune_at_once(ended, monkeypatch):
 
 def test_the_command_goes_on_once_one_that_was_killed_has_lost_its_lease(ended, monkeypatch):
     ended(finished_at=NOW - timedelta(days=3650))
-    assert leases.acquire(prune_journals.JOURNALS, "killed", retention.LEASE_SECONDS)
+    assert leases.acquire(leases.PRUNE, "killed", retention.LEASE_SECONDS)
     waited: list[float] = []
 
     def sleep(seconds: float) -> None:
         waited.append(seconds)
         if len(waited) == 3:
-            leases.release(prune_journals.JOURNALS, "killed")
+            leases.release(leases.PRUNE, "killed")
 
     monkeypatch.setattr("time.sleep", sleep)
 
@@ -393,8 +370,8 @@ def test_incidents_go_once_they_were_resolved_long_ago_and_their_alerts_are_gone
         Incident.objects.create(key="told", **known, **over),
     ]
     AlertFactory(cause="x", code="restored", raised_at=NOW, incident=kept[2])
-    assert old_rows.count(desk_rows.INCIDENTS, NOW) == 0
-    assert old_rows.count(desk_rows.INCIDENTS, LATER) == 2
-    assert sum(old_rows.prune(desk_rows.INCIDENTS, 1, LATER)) == 2
+    assert desk_rows.INCIDENTS.count(NOW) == 0
+    assert desk_rows.INCIDENTS.count(LATER) == 2
+    assert sum(desk_rows.INCIDENTS.prune(1, LATER)) == 2
     assert list(Incident.objects.order_by("pk")) == kept
     assert not Note.objects.exists()

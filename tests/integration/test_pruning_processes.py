@@ -19,7 +19,7 @@ from workers.desk.models import Note
 from workers.models import Alert, Journal, LiveStep, Process, Sink, Step, UndoRequest
 from workers.operate import retention
 from workers.ops import invariants
-from workers.store import prune_journals, prune_processes
+from workers.store import old_processes
 
 LATER = NOW + timedelta(days=100)
 TABLES = (Process, Step, LiveStep, Journal, Sink, Alert, UndoRequest, Order, OrderLine, Return)
@@ -37,8 +37,8 @@ def rows() -> dict[str, list[dict[str, Any]]]:
 
 def prune(limit: int = 200, now: datetime = LATER) -> list[int]:
     """Prune as a round does: journals, then processes."""
-    list(prune_journals.prune_journals(limit, now))
-    return list(prune_processes.prune_processes(limit, now))
+    list(old_processes.JOURNALS.prune(limit, now))
+    return list(old_processes.PROCESSES.prune(limit, now))
 
 
 def order_that_ended(key: str, **columns: Any) -> Order:
@@ -127,15 +127,15 @@ def test_process_pruning_spares_process_in_error_alerted_or_untold(ended, reason
     assert sum(prune()) == 0
 
     assert Step.objects.count() == 2
-    assert prune_processes.prunable(LATER) == 0
+    assert old_processes.PROCESSES.count(LATER) == 0
 
 
 def test_a_process_that_runs_again_stays(ended):
     process = ended()
-    list(prune_journals.prune_journals(200, LATER))
+    list(old_processes.JOURNALS.prune(200, LATER))
     Process.objects.update(state="processing", finished_at=None)
 
-    assert sum(prune_processes.prune_processes(200, LATER)) == 0
+    assert sum(old_processes.PROCESSES.prune(200, LATER)) == 0
     assert Process.objects.get() == process
 
 
@@ -145,8 +145,8 @@ def test_process_protected_by_an_order_is_left_out_of_pruning(ended, monkeypatch
     with pytest.raises(ProtectedError):
         order.process.delete()
     tried: list[list[int]] = []
-    real = prune_processes._delete
-    monkeypatch.setattr(prune_processes, "_delete", lambda ids: tried.append(ids) or real(ids))
+    real = old_processes._delete_whole
+    monkeypatch.setattr(old_processes, "_delete_whole", lambda ids: tried.append(ids) or real(ids))
 
     assert prune() == [1]
 
@@ -158,7 +158,7 @@ def test_process_protected_by_an_order_is_left_out_of_pruning(ended, monkeypatch
 
 def test_protected_dependent_row_keeps_only_its_own_process(ended, monkeypatch):
     kept, other = ended(), ended()
-    real = prune_processes._delete
+    real = old_processes._delete_whole
 
     def delete(ids: list[int]) -> int:
         count = real(ids)
@@ -166,7 +166,7 @@ def test_protected_dependent_row_keeps_only_its_own_process(ended, monkeypatch):
             raise ProtectedError("a row of a row", set())
         return count
 
-    monkeypatch.setattr(prune_processes, "_delete", delete)
+    monkeypatch.setattr(old_processes, "_delete_whole", delete)
 
     assert prune() == [1]
     assert Process.objects.get() == kept != other
@@ -207,15 +207,15 @@ def test_an_order_stays_while_what_was_sent_back_of_it_is_young():
     order = order_that_ended("key-1")
     process = submit("toy_line", subject="Return of order 1", input={}, now=NOW)
     Return.objects.create(order=order, process=process)
-    list(prune_journals.prune_journals(200, LATER))
+    list(old_processes.JOURNALS.prune(200, LATER))
 
     for columns in ({"state": "processing", "outcome": None, "finished_at": None}, {}):
-        assert list(shop.old_orders(LATER)) == []
+        assert list(shop.ORDERS.find(LATER)) == []
         end(process, **columns)
     assert sum(prune()) == 0
 
-    assert list(shop.old_orders(LATER)) == [order]
-    assert sum(shop.prune_orders(200, LATER)) == 1
+    assert list(shop.ORDERS.find(LATER)) == [order]
+    assert sum(shop.ORDERS.prune(200, LATER)) == 1
     assert sum(prune()) == 2
     assert not Process.objects.exclude(workflow="notice").exists()
 
@@ -223,9 +223,9 @@ def test_an_order_stays_while_what_was_sent_back_of_it_is_young():
 def test_a_portion_is_a_transaction(ended):
     for _ in range(5):
         ended()
-    list(prune_journals.prune_journals(200, LATER))
+    list(old_processes.JOURNALS.prune(200, LATER))
 
-    assert list(prune_processes.prune_processes(2, LATER)) == [2, 2, 1]
+    assert list(old_processes.PROCESSES.prune(2, LATER)) == [2, 2, 1]
     assert not Process.objects.exists()
 
 
@@ -233,21 +233,19 @@ def test_a_portion_is_a_transaction(ended):
 @pytest.mark.django_db(transaction=True)
 def test_what_begins_again_at_this_instant_stays(two):
     order = order_that_ended("key-1")
-    list(prune_journals.prune_journals(200, LATER))
+    list(old_processes.JOURNALS.prune(200, LATER))
     process = Process.objects.filter(pk=order.process_id)
 
     def begin_again() -> None:
         with transaction.atomic():
             process.update(state="processing", outcome=None, finished_at=None)
 
-    turns = meet(two, begin_again, lambda: sum(shop.prune_orders(200, LATER)), after=1)
+    turns = meet(two, begin_again, lambda: sum(shop.ORDERS.prune(200, LATER)), after=1)
     assert [turn.result for turn in turns] == [None, 0]
 
     Order.objects.all().delete()
     end(process.get())
-    turns = meet(
-        two, begin_again, lambda: sum(prune_processes.prune_processes(200, LATER)), after=1
-    )
+    turns = meet(two, begin_again, lambda: sum(old_processes.PROCESSES.prune(200, LATER)), after=1)
     assert [turn.result for turn in turns] == [None, 0]
     assert process.get().state == "processing"
 

@@ -10,9 +10,10 @@ from workers import supervisor
 from workers.conf import sas
 from workers.models import Lease
 from workers.operate import retention
-from workers.store import leases, prune_journals
+from workers.store import leases
 from workers.store.db import dialect
 from workers.store.expire import expire_claims
+from workers.store.old_rows import OldRows
 
 
 def left(name: str) -> timedelta:
@@ -76,12 +77,13 @@ def test_a_sweep_that_lost_its_lease_leaves_the_rest_to_its_successor(monkeypatc
 
 @pytest.mark.parametrize(("between", "done"), [(shorten, 3), (lose, 1)])
 def test_pruning_renews_its_lease_and_ends_without_it(between, done, monkeypatch):
-    def prune(batch: int, now: object) -> Iterator[int]:
-        for _ in range(3):
-            between(prune_journals.JOURNALS)
-            yield 1
+    class Toys(OldRows):
+        def prune(self, limit: int, now: object = None) -> Iterator[int]:
+            for _ in range(3):
+                between(leases.PRUNE)
+                yield 1
 
-    pruner = retention.Pruner("toys", "toys go", None, prune)
+    pruner = retention.Pruner("toys", "toys go", (Toys("toys", "", ""),))
     monkeypatch.setattr(retention, "pruners", lambda: [pruner])
 
     pruned = retention.prune(seconds=None)

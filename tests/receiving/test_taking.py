@@ -260,18 +260,18 @@ def left() -> list[str]:
 
 def test_ids_are_forgotten_after_45_days_the_oldest_first():
     taken(44.99, 45.01, 47, 46, 0)
-    assert old_rows.count(old_rows.WEBHOOKS, NOW) == 3
-    forgetting = old_rows.prune(old_rows.WEBHOOKS, 2, NOW)
+    assert old_rows.WEBHOOKS.count(NOW) == 3
+    forgetting = old_rows.WEBHOOKS.prune(2, NOW)
     assert next(forgetting) == 2
     assert left() == ["msg_0", "msg_1", "msg_4"]
     assert list(forgetting) == [1]
     assert left() == ["msg_0", "msg_4"]
-    assert old_rows.count(old_rows.WEBHOOKS, NOW) == 0
+    assert old_rows.WEBHOOKS.count(NOW) == 0
 
 
 def test_one_that_is_not_forgotten_is_not_taken_again(waiting):
     webhooks.take(PAY, event(), NOW - timedelta(days=44.99))
-    assert list(old_rows.prune(old_rows.WEBHOOKS, 100, NOW)) == [0]
+    assert list(old_rows.WEBHOOKS.prune(100, NOW)) == [0]
     assert webhooks.take(PAY, event(), NOW) == Outcome.REPEATED
 
 
@@ -291,7 +291,7 @@ def test_forgetting_uses_its_index():
     )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE workers_receivedwebhook")
-    plans = each_plan_of(lambda: list(old_rows.prune(old_rows.WEBHOOKS, 10, NOW)))
+    plans = each_plan_of(lambda: list(old_rows.WEBHOOKS.prune(10, NOW)))
     assert any("webhook_received_idx" in plan for plan in plans)
 
 

@@ -144,7 +144,7 @@ def test_repeated_requests_send_mailbox_one_mail_and_are_answered_alike():
 
 def test_counts_are_of_one_period_and_are_pruned_after_it():
     limit, at = Limit("test", 2, 60), datetime(2026, 1, 1, 12, 0, 30, tzinfo=UTC)
-    prune_counts = retention._prune(retention.over_counts)
+    prune_counts = retention.COUNTS.prune
     counted = [(limit, "somebody")]
 
     assert [first_exceeded(counted, at) for _ in range(3)] == [None, None, limit]

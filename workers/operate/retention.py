@@ -1,7 +1,7 @@
 """Prune old rows periodically, each kind after its own time.
 
-An app registers its own pruners in a module ``retention`` (``register``); the engine's are here.
-All prune in small transactions, and a round ends when its time is up: the next one goes on.
+An app registers its own in a module ``retention`` (``register``); the engine's are here.
+All go in small transactions, and a round ends when its time is up: the next one goes on.
 """
 
 import logging
@@ -10,14 +10,14 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
+from typing import Protocol
 from uuid import uuid4
 
 from workers.definitions import discovery
 from workers.exceptions import AWAY
 from workers.runtime.soft_limit import SOFT_LIMIT
 from workers.runtime.worker_identity import me
-from workers.store import leases, old_rows, prune_journals, prune_processes
-from workers.store.old_rows import OldRows
+from workers.store import leases, old_processes, old_rows
 
 log = logging.getLogger(__name__)
 
@@ -28,17 +28,23 @@ LEASE_SECONDS = 20.0
 BATCH = 200
 
 
+class Rows(Protocol):
+    """Rows that go once they are old: of a table (``OldRows``), or what an app says itself."""
+
+    def count(self, now: datetime | None = None) -> int:
+        """Count those that may go."""
+
+    def prune(self, limit: int, now: datetime | None = None) -> Iterator[int]:
+        """Delete them, ``limit`` a transaction; yield how many each time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pruner:
-    """One kind of pruning: its name, its description, how many rows may go, and how to prune.
-
-    ``prune`` yields after each transaction how many it pruned.
-    """
+    """One kind of pruning: its name, its description, and its rows in the order they go."""
 
     name: str
     says: str
-    count: Callable[[datetime | None], int] | None
-    prune: Callable[[int, datetime | None], Iterator[int]]
+    rows: tuple[Rows, ...]
 
 
 class PruneResult(dict[str, int]):
@@ -51,9 +57,9 @@ class PruneResult(dict[str, int]):
 _pruners: dict[str, Pruner] = {}
 
 
-def register(pruner: Pruner) -> None:
-    """Register a pruner; the same name replaces it."""
-    _pruners[pruner.name] = pruner
+def register(name: str, says: str, *rows: Rows) -> None:
+    """Register what goes once it is old; the same name replaces it."""
+    _pruners[name] = Pruner(name, says, rows)
 
 
 def pruners() -> list[Pruner]:
@@ -78,9 +84,7 @@ def prune(
     """
     failures: list[Exception] = []
     end = None if seconds is None else time.monotonic() + seconds
-    with leases.held(
-        prune_journals.JOURNALS, f"{me('prune')}:{uuid4().hex[:8]}", LEASE_SECONDS
-    ) as lease:
+    with leases.held(leases.PRUNE, f"{me('prune')}:{uuid4().hex[:8]}", LEASE_SECONDS) as lease:
         if not lease:
             return None
         result = PruneResult()
@@ -89,7 +93,7 @@ def prune(
                 continue
             result[pruner.name] = 0
             try:
-                for count in pruner.prune(batch, now):
+                for count in chain.from_iterable(rows.prune(batch, now) for rows in pruner.rows):
                     result[pruner.name] += count
                     progress(pruner.name, result[pruner.name])
                     if not lease.renew() or (end is not None and time.monotonic() >= end):
@@ -107,43 +111,24 @@ def prune(
     return result
 
 
-def of_tables(name: str, says: str, *tables: OldRows) -> Pruner:
-    """Return a pruner of the old rows of some tables, one table after another."""
-    return Pruner(
-        name,
-        says,
-        lambda now: sum(old_rows.count(rows, now) for rows in tables),
-        lambda limit, now: chain.from_iterable(old_rows.prune(rows, limit, now) for rows in tables),
-    )
-
-
-for _pruner in (
-    Pruner(
-        "journals",
-        "processes that ended long ago lose their journal and who was told",
-        prune_journals.prunable,
-        prune_journals.prune_journals,
-    ),
-    of_tables(
-        "flow journal", "journal rows of holds, windows, rates and breakers", old_rows.FLOW_JOURNAL
-    ),
-    of_tables("alerts", "alerts acknowledged long ago", old_rows.ALERTS),
-    of_tables(
-        "undo requests", "requests for approval that were made long ago", old_rows.UNDO_REQUESTS
-    ),
-    of_tables(
-        "webhooks",
-        "ids of webhooks taken long ago, which are not sent again any more",
-        old_rows.WEBHOOKS,
-    ),
-    Pruner("orphans", "journal rows whose process is gone", None, prune_journals.prune_orphans),
-):
-    register(_pruner)
-
+register(
+    "journals",
+    "processes that ended long ago lose their journal and who was told",
+    old_processes.JOURNALS,
+)
+register(
+    "flow journal", "journal rows of holds, windows, rates and breakers", old_rows.FLOW_JOURNAL
+)
+register("alerts", "alerts acknowledged long ago", old_rows.ALERTS)
+register("undo requests", "requests for approval that were made long ago", old_rows.UNDO_REQUESTS)
+register(
+    "webhooks",
+    "ids of webhooks taken long ago, which are not sent again any more",
+    old_rows.WEBHOOKS,
+)
 #: The last: by then applications have deleted their rows of a process, and what protects it.
 _PROCESSES = Pruner(
     "processes",
     "processes that ended long ago, with their steps",
-    prune_processes.prunable,
-    prune_processes.prune_processes,
+    (old_processes.PROCESSES,),
 )

@@ -13,6 +13,7 @@ from workers.store.db import dialect
 
 SWEEP = "sweep"
 POLL = "poll"
+PRUNE = "prune"
 
 #: How often in a row a duty fails before an alert: a single failure is mostly a deadlock.
 FAILURES_BEFORE_ALERT = 3

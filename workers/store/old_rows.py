@@ -1,7 +1,4 @@
-"""Delete old rows: which, after how long, in what order, and which rows go with them.
-
-In small transactions, so that no lock is held for long.
-"""
+"""Rows of a table that are old: which, after how long, in what order, and which go with them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +10,14 @@ from workers.store import isolation
 from workers.store.db import dialect
 
 
+def _journal_days() -> timedelta:
+    return timedelta(days=sas.keep_journal_days)
+
+
+def resolved_days() -> timedelta:
+    return timedelta(days=sas.keep_resolved_days)
+
+
 @dataclass(frozen=True, slots=True)
 class OldRows:
     """Rows of one table to delete once they are old."""
@@ -21,17 +26,67 @@ class OldRows:
     #: SQL for the old rows; its one ``%s`` is the instant since which rows are kept.
     condition: str
     order: str
-    kept: Callable[[], timedelta]
+    kept: Callable[[], timedelta] = resolved_days
     #: Rows to delete first: their table, and the column that refers to this table.
     parts: tuple[tuple[str, str], ...] = ()
 
+    def count(self, now: datetime | None = None) -> int:
+        """Count the rows that may be deleted."""
+        rows = dialect.fetch(
+            f"SELECT count(*) FROM {self.table} WHERE {self.condition}", [self._oldest_kept(now)]
+        )
+        return int(rows[0][0])
 
-def _journal_days() -> timedelta:
-    return timedelta(days=sas.keep_journal_days)
+    def prune(self, limit: int, now: datetime | None = None) -> Iterator[int]:
+        """Delete old rows, ``limit`` a transaction; yield how many each time."""
+        oldest = self._oldest_kept(now)
 
+        def delete(ids: Sequence[int]) -> tuple[int, bool]:
+            has_more = self._delete_parts(ids, limit)
+            return 0 if has_more else self._delete(ids, oldest), has_more
 
-def resolved_days() -> timedelta:
-    return timedelta(days=sas.keep_resolved_days)
+        is_over = False
+        while not is_over:
+            with durable("old_rows.prune"):
+                ids = self._next(limit, oldest, now)
+                leave = isolation.alerting(self.table, "prune", now)
+                parts = isolation.deleted_apart(ids, delete, leave)
+            is_over = len(ids) < limit and not any(has_more for _, has_more in parts)
+            yield sum(number for number, _ in parts)
+
+    def _next(self, limit: int, oldest: str, now: datetime | None) -> list[int]:
+        # Lock rows that have parts, so that none is reopened while its parts are deleted.
+        lock = dialect.lock_rows(self.table, skip_locked=True) if self.parts else ""
+        moment, params = dialect.clock(now)
+        unusable = isolation.is_at_rest(self.table, "prune", f"{self.table}.id", moment)
+        rows = dialect.fetch(
+            f"SELECT {self.table}.id FROM {self.table} WHERE {self.condition}"
+            f" AND NOT {unusable} ORDER BY {self.order} LIMIT %s {lock}",
+            [oldest, *params, limit],
+        )
+        return [row[0] for row in rows]
+
+    def _delete_parts(self, ids: Sequence[int], limit: int) -> bool:
+        """Delete ``limit`` rows of each table of parts; say whether there may be more."""
+        counts = [
+            dialect.execute(
+                f"DELETE FROM {table} WHERE id IN"
+                f" (SELECT id FROM {table} WHERE {dialect.among(column)} LIMIT %s)",
+                [dialect.id_list(ids), limit],
+            )
+            for table, column in self.parts
+        ]
+        return limit in counts
+
+    def _delete(self, ids: Sequence[int], oldest: str) -> int:
+        # Check again: a row may have been reopened since it was selected.
+        return dialect.execute(
+            f"DELETE FROM {self.table} WHERE {dialect.among('id')} AND {self.condition}",
+            [dialect.id_list(ids), oldest],
+        )
+
+    def _oldest_kept(self, now: datetime | None) -> str:
+        return dialect.instant_text(dialect.read_clock(now) - self.kept())
 
 
 #: Rows without a process: holds, windows, rates, breakers.
@@ -44,10 +99,9 @@ ALERTS = OldRows(
     "acknowledged_at < %s AND acknowledged_at IS NOT NULL AND NOT EXISTS (SELECT 1"
     " FROM workers_process p WHERE p.id = workers_alert.process_id AND p.finished_at IS NULL)",
     "acknowledged_at",
-    kept=resolved_days,
 )
 #: Decided or expired by then.
-UNDO_REQUESTS = OldRows("workers_undorequest", "asked_at < %s", "asked_at", kept=resolved_days)
+UNDO_REQUESTS = OldRows("workers_undorequest", "asked_at < %s", "asked_at")
 #: A signature is valid for minutes, but providers resend unacknowledged webhooks for days, signed
 #: anew each time, and on request for weeks.
 WEBHOOKS = OldRows(
@@ -56,67 +110,3 @@ WEBHOOKS = OldRows(
     "received_at",
     kept=lambda: timedelta(days=45),
 )
-
-
-def count(rows: OldRows, now: datetime | None = None) -> int:
-    """Count the rows that may be deleted."""
-    result = dialect.fetch(
-        f"SELECT count(*) FROM {rows.table} WHERE {rows.condition}", [_oldest_kept(rows, now)]
-    )
-    return int(result[0][0])
-
-
-def prune(rows: OldRows, limit: int, now: datetime | None = None) -> Iterator[int]:
-    """Delete old rows, ``limit`` per transaction; yield how many each time."""
-    oldest = _oldest_kept(rows, now)
-
-    def delete(ids: Sequence[int]) -> tuple[int, bool]:
-        has_more = _delete_parts(rows, ids, limit)
-        return 0 if has_more else _delete(rows, ids, oldest), has_more
-
-    is_over = False
-    while not is_over:
-        with durable("old_rows.prune"):
-            ids = _next(rows, limit, oldest, now)
-            leave = isolation.alerting(rows.table, "prune", now)
-            parts = isolation.deleted_apart(ids, delete, leave)
-        is_over = len(ids) < limit and not any(has_more for _, has_more in parts)
-        yield sum(number for number, _ in parts)
-
-
-def _next(rows: OldRows, limit: int, oldest: str, now: datetime | None) -> list[int]:
-    # Lock rows that have parts, so that none is reopened while its parts are deleted.
-    lock = dialect.lock_rows(rows.table, skip_locked=True) if rows.parts else ""
-    moment, params = dialect.clock(now)
-    unusable = isolation.is_at_rest(rows.table, "prune", f"{rows.table}.id", moment)
-    id_rows = dialect.fetch(
-        f"SELECT {rows.table}.id FROM {rows.table} WHERE {rows.condition}"
-        f" AND NOT {unusable} ORDER BY {rows.order} LIMIT %s {lock}",
-        [oldest, *params, limit],
-    )
-    return [row[0] for row in id_rows]
-
-
-def _delete_parts(rows: OldRows, ids: Sequence[int], limit: int) -> bool:
-    """Delete ``limit`` rows of each table of parts; say whether there may be more."""
-    counts = [
-        dialect.execute(
-            f"DELETE FROM {table} WHERE id IN"
-            f" (SELECT id FROM {table} WHERE {dialect.among(column)} LIMIT %s)",
-            [dialect.id_list(ids), limit],
-        )
-        for table, column in rows.parts
-    ]
-    return limit in counts
-
-
-def _delete(rows: OldRows, ids: Sequence[int], oldest: str) -> int:
-    # Check again: a row may have been reopened since it was selected.
-    return dialect.execute(
-        f"DELETE FROM {rows.table} WHERE {dialect.among('id')} AND {rows.condition}",
-        [dialect.id_list(ids), oldest],
-    )
-
-
-def _oldest_kept(rows: OldRows, now: datetime | None) -> str:
-    return dialect.instant_text(dialect.read_clock(now) - rows.kept())

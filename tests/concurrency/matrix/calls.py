@@ -17,6 +17,7 @@ from tests.concurrency.matrix import desk_scenes as desk
 from tests.concurrency.matrix import order_scenes as order
 from tests.concurrency.matrix.scene import AGENTS, DEFERRAL, FAULT, NOW, OPERATOR, Scene, Setting
 from workers.client import operations, submission
+from workers.desk import retention as desk_rows
 from workers.desk.models import Route
 from workers.desk.rules.minutes import begin
 from workers.desk.states import Span
@@ -36,7 +37,6 @@ from workers.desk.store import (
     routes,
     saved_views,
 )
-from workers.desk.store import old_rows as desk_rows
 from workers.models import Step
 from workers.privacy import erase, persons
 from workers.protocol.faults import FaultRecord
@@ -51,9 +51,8 @@ from workers.store import (
     isolation,
     leases,
     live_workers,
+    old_processes,
     old_rows,
-    prune_journals,
-    prune_processes,
     sinks,
     unknown_definitions,
     worker_alerts,
@@ -135,11 +134,11 @@ def _prune(batch: int) -> Any:
         *(old_rows.FLOW_JOURNAL, old_rows.ALERTS, desk_rows.DELIVERIES, desk_rows.JOBS),
         *(old_rows.UNDO_REQUESTS, *desk_rows.FIGURES, desk_rows.INCIDENTS, old_rows.WEBHOOKS),
     )
-    return [list(old_rows.prune(rows, batch)) for rows in tables]
+    return [list(rows.prune(batch)) for rows in tables]
 
 
 update_wrapper(_unbegun, release.unbegun)
-update_wrapper(_prune, old_rows.prune)
+update_wrapper(_prune, old_rows.OldRows.prune)
 
 
 def _fail(rows: Any) -> None:
@@ -294,9 +293,8 @@ _OF_UPKEEP = (
     call(leases.release, leases.SWEEP, "one", on=desk.leased),
     call(leases.is_due, leases.POLL, 5, on=desk.leased),
     call(leases.set_cursor, leases.SWEEP, 7, on=desk.leased),
-    call(prune_journals.prune_journals, 10, on=desk.long_over),
-    call(prune_processes.prune_processes, 10, on=desk.pruned),
-    call(prune_journals.prune_orphans, 10, on=desk.long_over),
+    call(old_processes.JOURNALS.prune, 10, on=desk.long_over),
+    call(old_processes.PROCESSES.prune, 10, on=desk.pruned, how="whole"),
     call(minutes.roll_up, MINUTE, on=(order.at_work, order.in_error)),
     call(minutes.sum_up, Span.HOUR, HOUR, on=desk.rolled_up),
     call(gauges.take, on=(order.at_work, order.paused)),

@@ -23,7 +23,7 @@ from workers.desk.store import (
 from workers.desk.store.probe_results import ProbeOutcome
 from workers.models import Alert, Incident, Installation, Process
 from workers.rules.approved_acts import Act
-from workers.store import alert_resolution, leases, old_rows, prune_journals, sinks
+from workers.store import alert_resolution, leases, old_processes, old_rows, sinks
 from workers.store.alerts import raise_alert
 from workers.store.db import dialect
 from workers.store.flow import flow_settings, holds
@@ -194,8 +194,8 @@ def long_over() -> Scene:
 def pruned() -> Scene:
     """The order itself can go: its journal has, and what two persons decided about it."""
     scene = long_over()
-    list(prune_journals.prune_journals(10))
-    list(old_rows.prune(old_rows.UNDO_REQUESTS, 10))
+    list(old_processes.JOURNALS.prune(10))
+    list(old_rows.UNDO_REQUESTS.prune(10))
     return scene
 
 

@@ -81,5 +81,5 @@ class Command(TerminalCommand):
         for pruner in retention.pruners():
             if only is not None and pruner.name not in only:
                 continue
-            count = "not counted" if pruner.count is None else f"{pruner.count(None)} would go"
-            self.stdout.write(f"{pruner.name}: {count} ({pruner.says})")
+            count = sum(rows.count() for rows in pruner.rows)
+            self.stdout.write(f"{pruner.name}: {count} would go ({pruner.says})")

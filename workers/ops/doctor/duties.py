@@ -9,7 +9,7 @@ from workers.definitions.sentences import unended
 from workers.ops.doctor.finding import Finding, error, info, ok, warning
 from workers.ops.doctor.registry import probe
 from workers.rules import lateness
-from workers.store import leases, prune_journals
+from workers.store import leases
 from workers.store.db import dialect
 from workers.supervisor import beat_schedule
 
@@ -158,7 +158,7 @@ def beat_does_not_wait_for_its_clock() -> Iterable[Finding]:
 @probe("duties")
 def pruning_is_performed() -> Iterable[Finding]:
     """Check when old rows were last pruned."""
-    seconds = leases.seconds_since(prune_journals.JOURNALS)
+    seconds = leases.seconds_since(leases.PRUNE)
     if seconds is None:
         yield info(
             _("nothing has been pruned yet"),

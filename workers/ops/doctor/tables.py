@@ -8,7 +8,7 @@ from workers.definitions.sentences import say_counted as ngettext
 from workers.definitions.sentences import say_names
 from workers.ops.doctor.finding import Finding, error, info, warning
 from workers.ops.doctor.registry import probe
-from workers.store import prune_journals
+from workers.store import old_processes
 from workers.store.db import dialect, sequences
 
 #: Rows from which on it should be decided whether the journal is kept for good.
@@ -69,7 +69,7 @@ def _journal(rows: int) -> Iterable[Finding]:
 @probe("tables")
 def nothing_holds_pruning_back() -> Iterable[Finding]:
     """Count the old processes that are kept whole because of an alert or a submitter."""
-    count = prune_journals.held_back()
+    count = old_processes.JOURNALS.count(are_held_back=True)
     if count >= MANY_HELD_BACK:
         yield warning(
             ngettext(
