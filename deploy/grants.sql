@@ -2,10 +2,10 @@
 -- Web.
 GRANT SELECT ON ALL TABLES IN SCHEMA public TO shop_web;
 GRANT INSERT, UPDATE ON
-  desk_bulkitem, desk_bulkjob, desk_delivery, desk_preferences, desk_route, desk_savedview,
+  desk_bulkitem, desk_bulkjob, desk_delivery, desk_incident, desk_preferences, desk_route,
+  desk_savedview,
   orders_apiclient, orders_apitoken, orders_product, orders_ratecount,
-  workers_alert, workers_incident, workers_lease, workers_process, workers_sink, workers_step,
-  workers_undorequest
+  workers_alert, workers_lease, workers_process, workers_sink, workers_step, workers_undorequest
   TO shop_web;
 GRANT INSERT ON
   desk_note, orders_order, orders_orderline, workers_hold, workers_receivedwebhook, workers_spec
@@ -40,7 +40,7 @@ GRANT SELECT, INSERT, UPDATE ON
   desk_delivery, workers_lease, workers_process, workers_sink, workers_step
   TO shop_worker;
 GRANT SELECT, INSERT ON
-  desk_release, workers_alert, workers_incident, workers_journal, workers_spec
+  desk_incident, desk_release, workers_alert, workers_journal, workers_spec
   TO shop_worker;
 GRANT SELECT ON
   desk_bulkitem, desk_bulkjob, workers_flow, workers_hold, workers_receivedwebhook
@@ -52,10 +52,10 @@ GRANT INSERT ON workers_hold TO shop_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
   desk_gauge, desk_minute, desk_proberesult, workers_worker
   TO shop_worker;
-GRANT UPDATE (times, params, last_raised_at, resolved_at, acknowledged_at, incident_id, money)
+GRANT UPDATE (times, params, last_raised_at, resolved_at, acknowledged_at, group_id, money)
   ON workers_alert TO shop_worker;
 GRANT UPDATE (state, params, members, total, money, last_at, snooze_until, resolved_at, reopened)
-  ON workers_incident TO shop_worker;
+  ON desk_incident TO shop_worker;
 GRANT UPDATE (state, refusal) ON desk_bulkitem TO shop_worker;
 GRANT UPDATE (state, done, refused, tokens, refilled_at, ended_at, steered_by)
   ON desk_bulkjob TO shop_worker;
@@ -67,8 +67,8 @@ GRANT SELECT (id, incident_id), DELETE ON desk_note TO shop_worker;
 GRANT SELECT (id, process_id, state, sequence, asked_at), DELETE ON workers_undorequest
   TO shop_worker;
 GRANT DELETE ON
-  desk_bulkitem, desk_bulkjob, desk_delivery, workers_alert, workers_incident,
-  workers_journal, workers_receivedwebhook, workers_sink,
+  desk_bulkitem, desk_bulkjob, desk_delivery, desk_incident,
+  workers_alert, workers_journal, workers_receivedwebhook, workers_sink,
   orders_deadletter, orders_ratecount, django_session
   TO shop_worker;
 GRANT SELECT ON
@@ -107,8 +107,8 @@ GRANT SELECT (id) ON orders_orderline, workers_sink TO shop_consumer;
 GRANT SELECT (digest) ON workers_spec TO shop_consumer;
 GRANT SELECT (sender, count, bytes), UPDATE (count, bytes, last_at)
   ON orders_droppedletters TO shop_consumer;
-GRANT SELECT (cause, process_id, acknowledged_at, times, params, last_raised_at, incident_id),
-  UPDATE (times, params, last_raised_at, incident_id)
+GRANT SELECT (cause, process_id, acknowledged_at, times, params, last_raised_at, group_id),
+  UPDATE (times, params, last_raised_at, group_id)
   ON workers_alert TO shop_consumer;
 GRANT INSERT ON
   orders_deadletter, orders_droppedletters, orders_order, orders_orderline,

@@ -77,15 +77,6 @@ class UndoRequestState(TextChoices):
     DECLINED = "declined", _("declined")
 
 
-class IncidentState(TextChoices):
-    """The state of an incident, one cause that operators deal with."""
-
-    OPEN = "open", _("open")
-    ACKNOWLEDGED = "acknowledged", _("taken")
-    SNOOZED = "snoozed", _("snoozed")
-    RESOLVED = "resolved", _("resolved")
-
-
 class BreakerState(TextChoices):
     """The state of an agent's breaker, best first; an operator has set a forced one."""
 

@@ -13,9 +13,9 @@ from sasproject.fault_page import choices
 from sasproject.stack import folder
 from workers import database_now
 from workers.desk.admin.changes import Marker
+from workers.desk.models import Incident
 from workers.desk.operate import incident_list
 from workers.desk.texts import alert_texts
-from workers.models import Incident
 
 #: Timeout of the sandbox, for which polls wait.
 SECONDS = 2.0

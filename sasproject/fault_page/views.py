@@ -154,7 +154,7 @@ def _page(
     refusal: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    picture = scene.read(sees_incidents=request.user.has_perm("workers.view_incident"))
+    picture = scene.read(sees_incidents=request.user.has_perm("desk.view_incident"))
     marker = picture.marker
     if lists.is_seen(request, marker):
         return lists.unchanged(marker)

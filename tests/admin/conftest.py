@@ -18,8 +18,8 @@ from tests.browsing import sign_in, watched_page
 from tests.factories import AlertFactory, OrderFactory, ProcessFactory, StepFactory
 from workers.desk import wake_ups
 from workers.desk.admin import actions as verbs
-from workers.desk.models import Note
-from workers.models import Alert, Flow, Hold, Incident, Journal, Process, Step
+from workers.desk.models import Incident, Note
+from workers.models import Alert, Flow, Hold, Journal, Process, Step
 from workers.wire import dispatch
 
 STEPS = {

@@ -17,10 +17,10 @@ from tests.admin import toys
 from tests.admin.conftest import alert_about, note, order_in_error
 from tests.factories import SinkFactory
 from tests.toyflow import agents as toy
-from workers.desk.models import BulkJob, Delivery, Release, Route
+from workers.desk.models import BulkJob, Delivery, Incident, Release, Route
 from workers.desk.store import gauges, incidents, notes, probe_results, saved_views
 from workers.desk.store.probe_results import ProbeOutcome
-from workers.models import Hold, Incident, Process, Step, UndoRequest
+from workers.models import Hold, Process, Step, UndoRequest
 from workers.store import acts
 from workers.testing import Wire
 

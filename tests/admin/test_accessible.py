@@ -88,7 +88,7 @@ def test_axe_finds_nothing(browser, live_server, admin_client, theme, width):
         "/admin/desk/proberesult/",
         "/admin/workers/act/",
         f"/admin/workers/act/{paused.pk}/change/",
-        "/admin/workers/incident/hand-over/",
+        "/admin/desk/incident/hand-over/",
         "/admin/orders/order/?state=error",
         "/admin/desk/savedview/",
         f"/admin/desk/savedview/{view.pk}/change/",

@@ -12,8 +12,8 @@ from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
 
 from orders.models import ApiClient, DeadLetter, Order
 from tests.admin.hostile import ATTACK, LINK, Reader, evil, fill, root
-from workers.desk.models import BulkJob, Minute, ProbeResult
-from workers.models import Alert, Incident, Process
+from workers.desk.models import BulkJob, Incident, Minute, ProbeResult
+from workers.models import Alert, Process
 
 pytestmark = pytest.mark.fault("F31")
 
@@ -162,7 +162,7 @@ def test_the_parts_that_keep_pages_up_to_date_do_too(client):
             "orders/deadletter",
             "workers/process",
             "workers/alert",
-            "workers/incident",
+            "desk/incident",
             "workers/sink",
             "workers/hold",
             "desk/bulkjob",
@@ -176,8 +176,8 @@ def test_the_parts_that_keep_pages_up_to_date_do_too(client):
         f"/admin/orders/order/{order.number}/live/",
         f"/admin/workers/process/{order.process_id}/live/",
         f"/admin/desk/bulkjob/{BulkJob.objects.get().pk}/live/",
-        f"/admin/workers/incident/{Incident.objects.get().pk}/live/",
-        "/admin/workers/incident/desk/",
+        f"/admin/desk/incident/{Incident.objects.get().pk}/live/",
+        "/admin/desk/incident/desk/",
         "/admin/desk/savedview/links/?list=orders.order",
     ]
     for url in (*lists, *parts):
@@ -194,7 +194,7 @@ def test_the_parts_that_keep_pages_up_to_date_do_too(client):
         "orders/product",
         "workers/process",
         "workers/alert",
-        "workers/incident",
+        "desk/incident",
         "workers/sink",
         "desk/bulkjob",
         "workers/act",
@@ -239,7 +239,7 @@ def test_what_is_done_to_many_lists_them_as_text(client, url, action):
 
 def test_a_sample_of_an_incident_lists_them_as_text(client):
     incident = Incident.objects.get()
-    url = f"/admin/workers/incident/{incident.pk}/sample/?incident={incident.pk}"
+    url = f"/admin/desk/incident/{incident.pk}/sample/?incident={incident.pk}"
     assert ATTACK in read(client, url).text
 
 

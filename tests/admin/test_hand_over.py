@@ -18,15 +18,15 @@ from tests.admin.test_incidents import fail
 from tests.admin.test_masking import NAME, private_order
 from workers.client import operations
 from workers.desk.admin import hand_over
-from workers.desk.models import BulkJob, Note
+from workers.desk.models import BulkJob, Incident, Note
 from workers.desk.notify import incident_sender as senders
 from workers.desk.store import incidents, notes
-from workers.models import Flow, Incident, Journal, Process, UndoRequest
+from workers.models import Flow, Journal, Process, UndoRequest
 from workers.store import alerts
 from workers.store.flow import holds
 from workers.supervisor import beat_schedule
 
-SHEET = "/admin/workers/incident/hand-over/"
+SHEET = "/admin/desk/incident/hand-over/"
 WORD = {"actor": "operator:ann", "reason": "stocktaking"}
 
 
@@ -191,7 +191,7 @@ def test_a_mail_that_does_not_leave_is_told(keeper, monkeypatch):
 def test_it_has_a_right_of_its_own(viewer):
     assert viewer.get(SHEET).status_code == 403
     assert viewer.post(SHEET, {"to": []}).status_code == 403
-    assert SHEET not in viewer.get("/admin/workers/incident/").content.decode()
+    assert SHEET not in viewer.get("/admin/desk/incident/").content.decode()
 
 
 @pytest.mark.parametrize("hours", ["", "0", "9999", "x"])
@@ -213,11 +213,11 @@ def test_the_terminal_prints_it(keeper, capsys):
 def test_members_of_an_incident_are_a_file(keeper):
     busy()
     incident = Incident.objects.get()
-    text = b"".join(keeper.get(f"/admin/workers/incident/{incident.pk}/csv/")).decode("utf-8-sig")  # type: ignore[arg-type]
+    text = b"".join(keeper.get(f"/admin/desk/incident/{incident.pk}/csv/")).decode("utf-8-sig")  # type: ignore[arg-type]
     lines = text.splitlines()
     assert lines[0].startswith("process,subject,message")
     assert "20.00" in lines[1]
     assert Journal.objects.latest("pk").detail == {"incident": incident.key, "id": incident.pk}
     clerk = Client()
     clerk.force_login(get_user_model().objects.create_user("clerk", is_staff=True))
-    assert clerk.get(f"/admin/workers/incident/{incident.pk}/csv/").status_code == 403
+    assert clerk.get(f"/admin/desk/incident/{incident.pk}/csv/").status_code == 403

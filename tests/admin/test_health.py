@@ -14,14 +14,13 @@ from django.utils import timezone
 
 from tests.admin.conftest import alert_about, order_in_error, staff
 from workers.desk.admin.health import doctor_page, figures, marks
-from workers.desk.models import ProbeResult, Release
+from workers.desk.models import Incident, ProbeResult, Release
 from workers.desk.operate import health
 from workers.desk.rules import latency
 from workers.desk.rules.minutes import begin
 from workers.desk.states import Span
 from workers.desk.store import gauges, incidents, minutes, probe_results
 from workers.desk.store.probe_results import ProbeOutcome
-from workers.models import Incident
 from workers.runtime.json_text import encode_document
 from workers.store import leases
 from workers.store.db import dialect
@@ -175,7 +174,7 @@ def test_incidents_are_marks_for_who_may_see_them(operator, looker):
     until = fare()
     alert_about(order_in_error(), code="process_error")
     incidents.collect()
-    title = f"/admin/workers/incident/{Incident.objects.latest('pk').pk}/change/"
+    title = f"/admin/desk/incident/{Incident.objects.latest('pk').pk}/change/"
     assert title in text(operator.get(HEALTH))
     html = text(looker.get(HEALTH))
     assert title not in html
@@ -209,7 +208,7 @@ def test_a_probe_without_a_look_for_long_is_told_so(operator):
 
 def test_the_index_shows_the_last_hour(operator, looker):
     fare()
-    for url in ("/admin/", "/admin/orders/order/needs/", "/admin/workers/incident/desk/"):
+    for url in ("/admin/", "/admin/orders/order/needs/", "/admin/desk/incident/desk/"):
         html = text(operator.get(url))
         assert "Counted since" in html, url
         assert re.search(r"<strong>12</strong> taken per minute", html), url

@@ -24,13 +24,13 @@ from tests.toyflow import agents as toy
 from workers import desk, supervisor
 from workers.client import operations
 from workers.client.submission import submit
-from workers.desk.models import BulkJob, Note
+from workers.desk.models import BulkJob, Incident, Note
 from workers.desk.store import incidents
 from workers.exceptions import Permanent
-from workers.models import Alert, Incident, Journal, Step
+from workers.models import Alert, Journal, Step
 from workers.supervisor import beat_schedule
 
-LIST = "/admin/workers/incident/"
+LIST = "/admin/desk/incident/"
 DESK = f"{LIST}desk/"
 PERMISSIONS = ("acknowledge", "assign", "snooze", "resolve", "note")
 ACTS: dict[str, dict[str, Any]] = {
@@ -283,7 +283,7 @@ WITHOUT_THE_SHOP = [
 def test_a_project_without_a_front_page_has_the_desk_on_the_page_of_the_engine(viewer, incident):
     html = text(viewer, "/admin/workers/")
     assert html.count(f'href="{page(incident)}') == 1
-    assert 'hx-get="/admin/workers/incident/desk/"' in html
+    assert 'hx-get="/admin/desk/incident/desk/"' in html
     assert html.count("data-live=") == 1
     assert TITLE in text(viewer, page(incident))
     assert TITLE in text(viewer, LIST)

@@ -6,8 +6,8 @@ from playwright.sync_api import expect
 
 from tests.admin.conftest import staff
 from tests.admin.test_incidents import PERMISSIONS, fail
+from workers.desk.models import Incident
 from workers.desk.store import incidents
-from workers.models import Incident
 from workers.supervisor import beat_schedule
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -28,7 +28,7 @@ def incident(db) -> Incident:
 
 
 def test_what_came_meanwhile_is_announced_and_no_member_moves(page, incident):
-    page.goto(f"/admin/workers/incident/{incident.pk}/change/")
+    page.goto(f"/admin/desk/incident/{incident.pk}/change/")
     first = page.locator("#result_list tbody tr").first
     before = first.bounding_box()
     fail(7)
@@ -54,7 +54,7 @@ def test_the_desk_stays_still_under_the_pointer(page, incident):
 
 
 def test_it_is_taken_and_noted_by_its_forms(page, incident):
-    page.goto(f"/admin/workers/incident/{incident.pk}/change/")
+    page.goto(f"/admin/desk/incident/{incident.pk}/change/")
     page.get_by_role("textbox", name="Note").fill("They know.")
     page.get_by_role("button", name="Write a note").click()
     expect(page.locator(".sas-note")).to_contain_text("They know.")

@@ -16,9 +16,10 @@ from tests.admin.test_escaping import walk
 from tests.factories import ProcessFactory
 from workers.client import operations
 from workers.desk.admin import masking, showing
+from workers.desk.models import Incident
 from workers.desk.operate import jobs
 from workers.desk.store import incidents, notes, saved_views
-from workers.models import Alert, Incident, Journal, Process, Step
+from workers.models import Alert, Journal, Process, Step
 from workers.rules.approved_acts import Act
 from workers.runtime.json_text import encode_document
 from workers.store.flow import holds
@@ -122,7 +123,7 @@ def test_no_admin_page_shows_unrequested_personal_data(wire, admin_client):
     saved_views.save(owner, "orders.order", "In error", "state=error")
     visited, pages = walk(admin_client)
     assert {"orders_order_change", "workers_process_input", "orders_deadletter_change"} <= visited
-    assert {"workers_incident_change", "desk_savedview_change"} <= visited
+    assert {"desk_incident_change", "desk_savedview_change"} <= visited
     assert "workers_undorequest_change" in visited
     assert {"workers_process_history", "workers_hold_changelist", "desk_bulkjob_change"} <= (
         visited

@@ -23,8 +23,7 @@ from workers import desk
 from workers.desk.admin import navigation
 from workers.desk.admin.middleware import Navigation
 from workers.desk.admin.navigation import GROUPS, in_groups
-from workers.desk.models import Preferences
-from workers.models import Incident
+from workers.desk.models import Incident, Preferences
 
 DESK_PAGE = Path(desk.__file__).parent / "templates/admin/workers/app_index.html"
 TITLES = [
@@ -134,7 +133,7 @@ def test_the_page_of_a_project_without_the_shop_has_the_groups(root):
 
 
 def test_who_may_see_little_sees_no_empty_group():
-    client = person("flows", "workers.view_flow", "workers.view_incident")
+    client = person("flows", "workers.view_flow", "desk.view_incident")
     answer = client.get("/admin/")
     assert of_desk(answer.context["app_list"]) == {
         "Needs me": ["Waiting for somebody", "My incidents", "Saved views"],
@@ -214,8 +213,8 @@ def test_addresses_and_rights_are_as_django_has_them(root):
     assert {line["admin_url"] for line in lines} - {one["admin_url"] for one in models} == {
         "/admin/workers/process/waiting/",
         "/admin/workers/process/causes/",
-        "/admin/workers/incident/hand-over/",
-        "/admin/workers/incident/?owner=me",
+        "/admin/desk/incident/hand-over/",
+        "/admin/desk/incident/?owner=me",
         "/admin/desk/bulkjob/?state__exact=paused",
         "/admin/workers/process/person/",
     }
@@ -238,12 +237,12 @@ def test_groups_are_not_grouped_again(root):
 @pytest.mark.parametrize(
     ("url", "title", "entry"),
     [
-        ("/admin/workers/incident/7/change/", "Incidents and routes", "/admin/workers/incident/"),
-        ("/admin/workers/incident/?owner=me", "Needs me", "/admin/workers/incident/?owner=me"),
+        ("/admin/desk/incident/7/change/", "Incidents and routes", "/admin/desk/incident/"),
+        ("/admin/desk/incident/?owner=me", "Needs me", "/admin/desk/incident/?owner=me"),
         (
-            "/admin/workers/incident/?owner=nobody",
+            "/admin/desk/incident/?owner=nobody",
             "Incidents and routes",
-            "/admin/workers/incident/",
+            "/admin/desk/incident/",
         ),
         ("/admin/workers/process/waiting/", "Needs me", "/admin/workers/process/waiting/"),
         ("/admin/workers/process/", "Processes and jobs", "/admin/workers/process/"),
@@ -271,8 +270,8 @@ def test_another_site_of_a_project_has_groups_of_what_it_has(root, settings):
         "Needs me": ["My incidents"],
         "Incidents and routes": ["Incidents"],
     }
-    assert answer.context_data["app_list"][1]["models"][0]["admin_url"] == "/own/workers/incident/"
-    assert of_desk(own_site.get_app_list(request)) == {"Workflows": ["Incidents"]}
+    assert answer.context_data["app_list"][1]["models"][0]["admin_url"] == "/own/desk/incident/"
+    assert [app["name"] for app in own_site.get_app_list(request)] == ["Operators' desk"]
 
 
 def test_it_costs_no_query(root):

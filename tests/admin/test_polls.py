@@ -17,9 +17,9 @@ from tests.admin.conftest import alert_about, note, order_in_error, poll
 from tests.factories import SinkFactory
 from workers.desk.admin import changes
 from workers.desk.admin.lists import LiveListAdmin
-from workers.desk.models import BulkJob, Delivery, Route
+from workers.desk.models import BulkJob, Delivery, Incident, Route
 from workers.desk.store.incidents import collect
-from workers.models import Act, Alert, Flow, Hold, Incident, Lease, Process, Sink, UndoRequest
+from workers.models import Act, Alert, Flow, Hold, Lease, Process, Sink, UndoRequest
 from workers.store.db import dialect
 
 #: The session, the user, the rights of the user and of the groups, and the look itself; of an
@@ -30,7 +30,7 @@ LISTS: tuple[type[Any], ...] = (
     *(Incident, BulkJob, Route, Delivery, UndoRequest),
 )
 #: What the front pages of the shop and of the engine ask again.
-NEEDS, DESK = "/admin/orders/order/needs/", "/admin/workers/incident/desk/"
+NEEDS, DESK = "/admin/orders/order/needs/", "/admin/desk/incident/desk/"
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +56,7 @@ def urls(order: Order) -> list[str]:
 def incident_url(order: Order) -> str:
     alert_about(order)
     collect()
-    return f"/admin/workers/incident/{Incident.objects.get().pk}/live/"
+    return f"/admin/desk/incident/{Incident.objects.get().pk}/live/"
 
 
 def test_a_page_that_shows_everything_already_is_told_so(operator):

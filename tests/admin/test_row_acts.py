@@ -33,7 +33,7 @@ def url_of(name: str, takes: list[str]) -> str:
 
 def test_discovery_finds_known_cases():
     assert len(ACTS) >= 20
-    assert {"admin:workers_incident_take", "admin:workers_hold_lift"} <= {name for name, *_ in ACTS}
+    assert {"admin:desk_incident_take", "admin:workers_hold_lift"} <= {name for name, *_ in ACTS}
 
 
 @pytest.mark.parametrize(("name", "takes", "act"), ACTS, ids=[name for name, *_ in ACTS])

@@ -19,13 +19,13 @@ from workers.exceptions import BadText, StateError
 ORDERS, PROCESSES, INCIDENTS = (
     "/admin/orders/order/",
     "/admin/workers/process/",
-    "/admin/workers/incident/",
+    "/admin/desk/incident/",
 )
 SAVED = "/admin/desk/savedview/"
 LISTS = {
     "orders.order": (ORDERS, "state=error"),
     "workers.process": (PROCESSES, "needs=error&o=8"),
-    "workers.incident": (INCIDENTS, "is=open&owner=me"),
+    "desk.incident": (INCIDENTS, "is=open&owner=me"),
 }
 
 #: An instant that Python cannot write in UTC, as SQLite has them; PostgreSQL can be asked for it.
@@ -283,8 +283,8 @@ def test_counts_stop_at_a_bound(viewer, monkeypatch):
 
 
 def test_mine_are_those_of_who_looks(viewer):
-    view_of(viewer, "Mine", "owner=me", of_list="workers.incident", is_shared=True)
-    assert "Mine <strong>0</strong>" in counts(staff("other"), "workers.incident")
+    view_of(viewer, "Mine", "owner=me", of_list="desk.incident", is_shared=True)
+    assert "Mine <strong>0</strong>" in counts(staff("other"), "desk.incident")
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_saved_views_add_no_query_to_list_and_links_take_few(viewer, label):
     without = queries(viewer, url)
     filters = ["state=error", "needs=someone", "paused=yes", "step=charge_payment", "cause=gone"]
     for place in range(view_lists.SHOWN + 1):
-        chosen = query if label == "workers.incident" else filters[place % len(filters)]
+        chosen = query if label == "desk.incident" else filters[place % len(filters)]
         view_of(viewer, f"View {place:02}", chosen, of_list=label)
     assert queries(viewer, url) == without
     assert queries(viewer, f"{SAVED}links/?{urlencode({'list': label})}") < 10

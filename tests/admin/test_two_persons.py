@@ -179,7 +179,7 @@ def test_the_desk_counts_those_that_wait(operator, approver):
     for url in ("/admin/", "/admin/orders/order/needs/"):
         assert "1 request for approval oldest asked" in text_of(approver, url), url
     # The front page of a project without the shop.
-    front = text_of(approver, "/admin/workers/incident/desk/")
+    front = text_of(approver, "/admin/desk/incident/desk/")
     assert "1 request for approval waits for a second person" in front
     # The order's page and the engine's own say so of the one.
     order = Order.objects.get(process=row.process_id)
@@ -197,7 +197,7 @@ def test_user_without_view_permission_is_told_of_no_approval_request(operator):
     clerk = get_user_model().objects.get(username="clerk")
     clerk.user_permissions.set(clerk.user_permissions.exclude(codename="view_undorequest"))
     assert "request for approval oldest" not in text_of(client, "/admin/")
-    assert "second person" not in text_of(client, "/admin/workers/incident/desk/")
+    assert "second person" not in text_of(client, "/admin/desk/incident/desk/")
     assert client.get(f"{REQUESTS}/").status_code == 403
 
 

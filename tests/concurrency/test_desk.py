@@ -8,9 +8,9 @@ import pytest
 from tests.concurrency.matrix.pausing import Session, meet, one_after_the_other
 from tests.integration.test_incidents import HOUR, fails, over
 from tests.integration.test_jobs import NOW, failed, items, job_of, resubmitted, seen
-from workers.desk.models import BulkItem, BulkJob, Delivery, Route
+from workers.desk.models import BulkItem, BulkJob, Delivery, Incident, Route
 from workers.desk.store import delivery_plans, incidents, jobs
-from workers.models import Alert, Incident
+from workers.models import Alert
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,16 +15,8 @@ from tests.factories import AlertFactory
 from tests.toyflow import agents as toy
 from workers.agent import graceful_shutdown
 from workers.client.submission import submit
-from workers.models import (
-    Alert,
-    Flow,
-    Incident,
-    Journal,
-    Process,
-    ReceivedWebhook,
-    Step,
-    UndoRequest,
-)
+from workers.desk.models import Incident
+from workers.models import Alert, Flow, Journal, Process, ReceivedWebhook, Step, UndoRequest
 from workers.operate import retention
 from workers.runtime import worker_identity
 from workers.store import alert_resolution

@@ -11,12 +11,12 @@ from tests.crashes.operating import _failed, _gathered
 from tests.crashes.scenario import Scenario, is_first, nothing, services
 from workers import supervisor
 from workers.conf import sas
-from workers.desk.models import Delivery, Route
+from workers.desk.models import Delivery, Incident, Route
 from workers.desk.notify import incident_relay, ping
 from workers.desk.notify import incident_sender as incident
 from workers.desk.notify.incident_sender import EncodedMessage
 from workers.desk.store import deliveries, delivery_plans, routes
-from workers.models import Alert, Incident, Journal
+from workers.models import Alert, Journal
 from workers.notify.senders import http_post
 from workers.notify.senders.delivery import Answer, Undelivered
 from workers.testing import Aftermath, Clock, Wire

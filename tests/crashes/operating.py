@@ -19,11 +19,11 @@ from workers import supervisor
 from workers.client import operations
 from workers.client.submission import submit
 from workers.conf import sas
-from workers.desk.models import Note
+from workers.desk.models import Incident, Note
 from workers.desk.store import alert_commands, incidents, notes
 from workers.exceptions import Permanent, StateError, Unavailable
 from workers.management.nouns import restored
-from workers.models import Alert, Flow, Hold, Incident, Journal, Process, Step
+from workers.models import Alert, Flow, Hold, Journal, Process, Step
 from workers.privacy import persons
 from workers.store import acts
 from workers.store.db import dialect
@@ -252,7 +252,7 @@ def _gather(wire: Wire, clock: Clock) -> None:
     # The lease of whoever died over it.
     clock.advance(seconds=sas.lease_seconds + 1)
     supervisor.sweep()
-    assert Alert.objects.get().incident is not None
+    assert Alert.objects.get().group_id is not None
     Alert.objects.update(resolved_at=clock.now, acknowledged_at=clock.now)
     supervisor.sweep()
 
@@ -260,7 +260,7 @@ def _gather(wire: Wire, clock: Clock) -> None:
 def _is_resolved(after: Aftermath) -> None:
     incident = Incident.objects.get()
     assert (incident.state, incident.members, incident.total) == ("resolved", 0, 1)
-    assert Alert.objects.get().incident == incident
+    assert Alert.objects.get().group_id == incident.pk
     after.assert_same_journal(may_add=())
 
 

@@ -23,8 +23,8 @@ from tests.admin.conftest import staff
 from tests.programs import until
 from tests.sandbox.caller import Caller
 from tests.stack.fakes import SLEEP
-from workers.desk.models import Preferences
-from workers.models import Incident, Journal
+from workers.desk.models import Incident, Preferences
+from workers.models import Journal
 
 pytestmark = pytest.mark.django_db
 
@@ -271,7 +271,7 @@ def test_an_incident_comes_and_goes_on_the_page(operator, services):
     row = incident()
     answer = operator.get(PAGE, headers={**poll, "X-Seen": seen})
     assert "1 incident is open" in answer.content.decode()
-    assert f"/admin/workers/incident/{row.pk}/change/" in answer.content.decode()
+    assert f"/admin/desk/incident/{row.pk}/change/" in answer.content.decode()
 
     Incident.objects.filter(pk=row.pk).update(state="resolved", resolved_at=timezone.now())
     after = operator.get(PAGE, headers={**poll, "X-Seen": answer.headers["X-Seen"]})

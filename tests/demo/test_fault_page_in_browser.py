@@ -14,7 +14,7 @@ from tests.admin.conftest import staff
 from tests.admin.test_accessible import THEMES, WIDTHS, open_page
 from tests.demo.test_fault_page import NOWHERE, PAGE, incident, running
 from tests.sandbox.caller import Caller
-from workers.models import Incident
+from workers.desk.models import Incident
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -9,12 +9,12 @@ import pytest
 from tests.integration.conftest import NOW
 from workers.definitions.sentences import in_words
 from workers.definitions.sentences import say as _
-from workers.desk.models import ProbeResult
+from workers.desk.models import Incident, ProbeResult
 from workers.desk.operate import examinations, rounds
 from workers.desk.store import incidents, probe_results
 from workers.desk.store.probe_results import ProbeOutcome
 from workers.desk.texts import alert_texts
-from workers.models import Alert, Incident
+from workers.models import Alert
 from workers.ops import doctor
 from workers.ops.doctor import Finding, Need, error, ok, warning
 from workers.ops.doctor.registry import Probe

@@ -15,8 +15,8 @@ from orders.models import Order
 from tests.admin.conftest import order_in_error
 from tests.factories import OrderFactory, StepFactory
 from workers.desk.admin import search
-from workers.desk.models import BulkItem, BulkJob
-from workers.models import Alert, Incident, Process, Step
+from workers.desk.models import BulkItem, BulkJob, Incident
+from workers.models import Alert, Process, Step
 
 M = TypeVar("M", bound=Model)
 
@@ -63,8 +63,8 @@ ADDRESSES = (
     "/admin/",
     "/admin/workers/sink/?q=order+77",
     "/admin/workers/alert/?q=order+77",
-    "/admin/workers/incident/",
-    "/admin/workers/incident/?is=open",
+    "/admin/desk/incident/",
+    "/admin/desk/incident/?is=open",
 )
 
 
@@ -198,7 +198,7 @@ def test_an_incident_reads_no_alerts_but_its_own(client, many_orders):
             code="x",
             message="Look",
             process_id=process_id,
-            incident=mine if number < 20 else other,
+            group_id=mine.pk if number < 20 else other.pk,
             raised_at=now,
             last_raised_at=now,
             acknowledged_at=now,
@@ -207,11 +207,11 @@ def test_an_incident_reads_no_alerts_but_its_own(client, many_orders):
     )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE workers_alert")
-    for url in (f"/admin/workers/incident/{mine.pk}/change/", f"{ORDERS}?incident={mine.pk}"):
+    for url in (f"/admin/desk/incident/{mine.pk}/change/", f"{ORDERS}?incident={mine.pk}"):
         with CaptureQueriesContext(connection) as captured:
             assert client.get(url).status_code == 200
         statements = [one["sql"] for one in captured.captured_queries]
-        about_alerts = [one for one in statements if '"incident_id" =' in one]
+        about_alerts = [one for one in statements if '"group_id" =' in one]
         assert about_alerts, url
         with connection.cursor() as cursor:
             for statement in about_alerts:

@@ -12,8 +12,9 @@ from tests.concurrency.matrix.calls import CALLS, PROCESS, call
 from tests.concurrency.matrix.scene import Scene
 from workers import BadText, NewProcess, NewSink, Permanent, StateError, Workflow, step
 from workers.definitions import registry
+from workers.desk.models import Incident
 from workers.desk.store import alert_commands, incident_commands, notes
-from workers.models import Alert, Incident, Journal, Process, Sink, Step
+from workers.models import Alert, Journal, Process, Sink, Step
 from workers.runtime.storable_text import is_storable
 from workers.store import acts, sinks
 from workers.store.flow import flow_settings, holds

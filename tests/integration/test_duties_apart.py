@@ -38,7 +38,7 @@ from workers.testing import Wire
 from workers.testing.clock import Clock
 from workers.wire import dispatch
 
-DENIED = "permission denied for table workers_incident"
+DENIED = "permission denied for table desk_incident"
 
 
 def denied(*_args: object, **_kwargs: object) -> None:

@@ -11,11 +11,11 @@ from django.utils import timezone
 
 from tests.factories import AlertFactory
 from tests.programs import said
-from workers.desk.models import Note
+from workers.desk.models import Incident, Note
 from workers.desk.store import incident_commands as commands
 from workers.desk.store import incidents, notes
 from workers.exceptions import StateError
-from workers.models import Alert, Flow, Incident, Journal
+from workers.models import Alert, Flow, Journal
 
 NOW = timezone.now()
 HOUR = timedelta(hours=1)
@@ -57,7 +57,7 @@ def last_event() -> tuple[str, str, dict[str, Any]]:
 
 
 def test_taking_one_acknowledges_its_alerts(incident, ann):
-    before = alert("a.b", acknowledged_at=NOW - HOUR, comment="mine", incident=incident)
+    before = alert("a.b", acknowledged_at=NOW - HOUR, comment="mine", group_id=incident.pk)
     other = alert("a.c")
     assert commands.acknowledge(incident.pk, ann, actor=ACTOR, comment="on it", now=NOW)
     incident.refresh_from_db()

@@ -12,9 +12,9 @@ from tests.factories import AlertFactory, ProcessFactory, StepFactory
 from tests.programs import said
 from workers.desk import wake_ups
 from workers.desk.admin import causes
-from workers.desk.models import BulkItem, BulkJob
+from workers.desk.models import BulkItem, BulkJob, Incident
 from workers.desk.store import jobs
-from workers.models import Alert, Incident, Process, Step
+from workers.models import Alert, Process, Step
 from workers.wire import dispatch
 
 NOW = timezone.now()
@@ -34,7 +34,7 @@ def incident_of(processes: list[Process], key: str = "failure:pay") -> Incident:
             message="Look",
             process=process,
             raised_at=NOW,
-            incident=incident,
+            group_id=incident.pk,
         )
     return incident
 
@@ -51,7 +51,7 @@ def test_an_incident_is_resubmitted_and_followed(wire):
     pay = incident_of(members)
     alert = incident_of(other, "failure:other").alerts.get()
     # A member no more.
-    Alert.objects.filter(pk=alert.pk).update(resolved_at=NOW, incident=pay)
+    Alert.objects.filter(pk=alert.pk).update(resolved_at=NOW, group_id=pay.pk)
 
     lines = run("start", "resubmit", "--incident", "failure:pay", "--reason", "the bank is back")
 

@@ -14,11 +14,11 @@ from orders.models import DeadLetter, Order
 from tests.admin.test_masking import ADDRESS, CUSTOMER, MAIL, NAME, private_letter, private_order
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
 from tests.integration.test_erasing import ANN, call, dump, ended_order, secrets_in
-from workers.desk.models import BulkJob, Note
+from workers.desk.models import BulkJob, Incident, Note
 from workers.desk.store import jobs, notes
 from workers.exceptions import StateError
 from workers.management.terminal import actor
-from workers.models import Incident, Journal, Process
+from workers.models import Journal, Process
 from workers.privacy import persons, register
 from workers.store.flow import holds
 

@@ -106,7 +106,7 @@ KINDS: dict[Callable[[str], Process], Callable[[Process], bool]] = {
     filed: lambda process: only(process, "one").state == "processed",
     told: lambda process: Sink.objects.get(process=process).cursor > 0,
     ended: lambda process: not Journal.objects.filter(process=process, event="submitted").exists(),
-    alerted: lambda process: Alert.objects.filter(process=process, incident__isnull=False).exists(),
+    alerted: lambda process: Alert.objects.filter(process=process, group_id__isnull=False).exists(),
 }
 
 

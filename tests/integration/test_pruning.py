@@ -14,8 +14,8 @@ from orders.models import DeadLetter
 from tests.factories import AlertFactory
 from tests.integration.conftest import ENDED as NOW
 from workers.desk import retention as desk_rows
-from workers.desk.models import BulkItem, BulkJob, Note
-from workers.models import Alert, Incident, Journal, Process, Sink, Step
+from workers.desk.models import BulkItem, BulkJob, Incident, Note
+from workers.models import Alert, Journal, Process, Sink, Step
 from workers.operate import retention
 from workers.ops import invariants
 from workers.store import leases, old_processes, old_rows
@@ -369,7 +369,7 @@ def test_incidents_go_once_they_were_resolved_long_ago_and_their_alerts_are_gone
         Incident.objects.create(key="late", **known, state="resolved", resolved_at=LATER),
         Incident.objects.create(key="told", **known, **over),
     ]
-    AlertFactory(cause="x", code="restored", raised_at=NOW, incident=kept[2])
+    AlertFactory(cause="x", code="restored", raised_at=NOW, group_id=kept[2].pk)
     assert desk_rows.INCIDENTS.count(NOW) == 0
     assert desk_rows.INCIDENTS.count(LATER) == 2
     assert sum(desk_rows.INCIDENTS.prune(1, LATER)) == 2

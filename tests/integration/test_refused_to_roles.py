@@ -22,7 +22,7 @@ MAY_UPDATE: dict[str, dict[str, set[str]]] = {
         "orders_apitoken": {"last_used_at"},
         "orders_deadletter": {"properties"},
         "orders_droppedletters": {"count", "bytes", "last_at"},
-        "workers_alert": {"times", "params", "last_raised_at", "incident_id"},
+        "workers_alert": {"times", "params", "last_raised_at", "group_id"},
         "workers_live": {"agent", "state", "turn", "not_before", "look_at", "is_deferred"},
     },
     "shop_beat": {

@@ -17,12 +17,12 @@ from workers import cancel
 from workers.client import operations
 from workers.conf import BadSetting, Settings, sas
 from workers.definitions import amounts
-from workers.desk.models import BulkItem
+from workers.desk.models import BulkItem, Incident
 from workers.desk.operate import jobs
 from workers.desk.store.incidents import collect
 from workers.desk.texts import alert_texts
 from workers.exceptions import StateError
-from workers.models import Alert, Incident, Journal, Process, Step, UndoRequest
+from workers.models import Alert, Journal, Process, Step, UndoRequest
 from workers.rules.approved_acts import Act
 from workers.rules.two_persons import GOOD_FOR
 from workers.store.alert_resolution import resolve_ended

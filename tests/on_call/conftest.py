@@ -6,8 +6,8 @@ from typing import Any
 from django.utils import timezone
 
 from tests.factories import AlertFactory
-from workers.desk.models import Delivery, Route
-from workers.models import Alert, Incident
+from workers.desk.models import Delivery, Incident, Route
+from workers.models import Alert
 
 NOW = timezone.now()
 #: When what is told now happened: so long ago that no more of it is waited for.
@@ -52,4 +52,4 @@ def resolve(row: Incident, at: datetime = NOW) -> None:
 def member(row: Incident) -> Alert:
     """Give an incident an alert: the sweep resolves one that has none."""
     columns = {"code": row.code, "message": "no", "raised_at": NOW, "last_raised_at": NOW}
-    return AlertFactory(cause=f"{row.code}:{row.key}", incident=row, **columns)
+    return AlertFactory(cause=f"{row.code}:{row.key}", group_id=row.pk, **columns)

@@ -7,11 +7,10 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from tests.on_call.conftest import NOW, events, incident, resolve, route, rows
-from workers.desk.models import Delivery, Route
+from workers.desk.models import Delivery, Incident, Route
 from workers.desk.rules import incident_routing
 from workers.desk.store import deliveries
 from workers.desk.store.delivery_plans import RESOLVED_SECONDS, plan
-from workers.models import Incident
 
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 

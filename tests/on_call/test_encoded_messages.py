@@ -6,13 +6,13 @@ import pytest
 
 from tests.on_call.conftest import incident, route
 from workers.client.submission import submit
-from workers.desk.models import Delivery
+from workers.desk.models import Delivery, Incident
 from workers.desk.notify.encoded_messages import write
 from workers.desk.store import incidents, probe_results
 from workers.desk.store.deliveries import claim
 from workers.desk.store.delivery_plans import plan
 from workers.desk.store.probe_results import ProbeOutcome
-from workers.models import Incident, LiveStep
+from workers.models import LiveStep
 from workers.ops.doctor import error
 from workers.runtime.failpoints import durable
 from workers.store import alerts

@@ -272,5 +272,5 @@ def test_a_mail_is_plain_text_in_the_route_s_language_and_time(wire, clock, monk
     assert message.to == ["a@example.org", "b@example.org"]
     assert message.subject == r"New incident: charge of shop fails for good: no\nBcc: x@example.org"
     assert "JST" in message.body
-    assert "https://shop.example/admin/workers/incident/" in message.body
+    assert "https://shop.example/admin/desk/incident/" in message.body
     assert "What to do: Fix the cause" in message.body

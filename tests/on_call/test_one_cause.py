@@ -4,8 +4,9 @@ from tests.on_call.conftest import route
 from tests.toyflow import agents as toy
 from workers.client import operations
 from workers.client.submission import submit
+from workers.desk.models import Incident
 from workers.exceptions import Permanent
-from workers.models import Alert, Incident, Process
+from workers.models import Alert, Process
 from workers.testing import frozen_clock
 
 MANY = 150

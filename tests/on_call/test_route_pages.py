@@ -250,7 +250,7 @@ def test_deliveries_are_listed_with_their_answers(viewer):
     assert viewer.get(f"{DELIVERIES}?state=failed").context["cl"].result_count == 1
     for pk in Delivery.objects.values_list("pk", flat=True):
         assert viewer.get(f"{DELIVERIES}{pk}/change/").status_code == 200
-    page = viewer.get(f"/admin/workers/incident/{one.pk}/change/").content.decode()
+    page = viewer.get(f"/admin/desk/incident/{one.pk}/change/").content.decode()
     assert "Who was told, and when" in page
     assert f"{DELIVERIES}{Delivery.objects.get(route=other).pk}/change/" in page
 

@@ -20,8 +20,9 @@ from tests.programs import ROOT, said
 from tests.reporting.receiver import Receiver, is_signed, receiving
 from workers import supervisor
 from workers.desk.management.watch import PATIENCE_SECONDS, Watch
+from workers.desk.models import Incident
 from workers.desk.store.delivery_plans import plan
-from workers.models import Alert, Incident, Lease
+from workers.models import Alert, Lease
 from workers.supervisor import beat_watchdog
 
 

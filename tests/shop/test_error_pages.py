@@ -56,7 +56,7 @@ def is_framed_by_the_admin(answer: HttpResponse) -> bool:
     [
         ("/admin/orders/product/add/", "You are not allowed to do this"),
         ("/admin/no/such/page/", "Page not found"),
-        ("/admin/workers/incident/999999/live/", "Page not found"),
+        ("/admin/desk/incident/999999/live/", "Page not found"),
         ("/admin/faults/", "Page not found"),
     ],
 )

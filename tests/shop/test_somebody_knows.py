@@ -12,9 +12,8 @@ from tests.factories import AlertFactory
 from tests.on_call.conftest import NOW, incident, route
 from tests.shop.conftest import order_with
 from tests.shop.test_order_page import page_of, poll, seen_in
-from workers.desk.models import Delivery
+from workers.desk.models import Delivery, Incident
 from workers.desk.states import DeliveryEvent, DeliveryState
-from workers.models import Incident
 
 TOLD = "They have been told"
 WAITS = "Our staff will look at your order. It is on hold until then."
@@ -28,7 +27,7 @@ def order() -> Order:
 def alert_of(order: Order, **columns: Any) -> Incident:
     row = incident()
     AlertFactory(
-        cause="process_error:1", process=order.process, incident=row, raised_at=NOW, **columns
+        cause="process_error:1", process=order.process, group_id=row.pk, raised_at=NOW, **columns
     )
     return row
 

@@ -26,7 +26,7 @@ FACTS = IncidentFacts(
     opened_at=AT - timedelta(minutes=5),
     last_at=AT,
     remedy="Mend the cause.",
-    url="https://shop.example/admin/workers/incident/7/change/",
+    url="https://shop.example/admin/desk/incident/7/change/",
 )
 OPENED = IncidentMessage("msg_1", "opened", AT, (FACTS,))
 TEST = IncidentMessage("msg_3", "test", AT)
@@ -60,7 +60,7 @@ def test_a_webhook_has_type_timestamp_and_data():
             "since": "2026-07-01T11:55:30Z",
             "last": "2026-07-01T12:00:30Z",
             "remedy": "Mend the cause.",
-            "url": "https://shop.example/admin/workers/incident/7/change/",
+            "url": "https://shop.example/admin/desk/incident/7/change/",
         },
     }
 

@@ -5,7 +5,7 @@ from workers.checks.grants import ALL, KEPT, NEEDED
 NEEDED.update(
     {
         "desk_delivery": KEPT,
-        **dict.fromkeys(("desk_gauge", "desk_minute", "desk_proberesult", "workers_incident"), ALL),
+        **dict.fromkeys(("desk_gauge", "desk_incident", "desk_minute", "desk_proberesult"), ALL),
         "desk_release": ("SELECT", "INSERT"),
         "desk_route": ("SELECT", "UPDATE"),
         **dict.fromkeys(("desk_bulkitem", "desk_bulkjob"), ("SELECT", "UPDATE", "DELETE")),

@@ -10,9 +10,9 @@ from workers.store.old_rows import OldRows
 DELIVERIES = OldRows(
     "desk_delivery",
     # While an incident is open, its deliveries say who knows of it.
-    "at < %s AND NOT EXISTS (SELECT 1 FROM workers_incident i"
+    "at < %s AND NOT EXISTS (SELECT 1 FROM desk_incident i"
     " WHERE i.id = desk_delivery.incident_id AND i.resolved_at IS NULL)"
-    " AND NOT EXISTS (SELECT 1 FROM desk_delivery g JOIN workers_incident i"
+    " AND NOT EXISTS (SELECT 1 FROM desk_delivery g JOIN desk_incident i"
     " ON i.id = g.incident_id WHERE g.digest_id = desk_delivery.id AND i.resolved_at IS NULL)",
     # The deliveries in a digest go before the digest.
     "at, id DESC",
@@ -24,11 +24,11 @@ JOBS = OldRows(
     parts=(("desk_bulkitem", "job_id"),),
 )
 INCIDENTS = OldRows(
-    "workers_incident",
+    "desk_incident",
     # Its alerts and its deliveries go before it: they refer to it.
     "resolved_at < %s AND resolved_at IS NOT NULL AND NOT EXISTS (SELECT 1"
-    " FROM workers_alert a WHERE a.incident_id = workers_incident.id)"
-    " AND NOT EXISTS (SELECT 1 FROM desk_delivery d WHERE d.incident_id = workers_incident.id)",
+    " FROM workers_alert a WHERE a.group_id = desk_incident.id)"
+    " AND NOT EXISTS (SELECT 1 FROM desk_delivery d WHERE d.incident_id = desk_incident.id)",
     "resolved_at",
     parts=(("desk_note", "incident_id"),),
 )

@@ -1,4 +1,4 @@
-"""States of the desk's rows: deliveries, jobs and their items, spans of figures; its leases."""
+"""States of the desk's rows, such as incidents, deliveries and jobs; its leases."""
 
 from django.db.models import IntegerChoices, TextChoices
 from django.utils.translation import gettext_lazy as _
@@ -10,6 +10,15 @@ INCIDENT_REFRESH = "incident_refresh"
 DELIVERY_PLANNING = "delivery_planning"
 #: The duties without which no one is notified.
 TELLING = frozenset({INCIDENT_COLLECTION, INCIDENT_REFRESH, DELIVERY_PLANNING})
+
+
+class IncidentState(TextChoices):
+    """The state of an incident, one cause that operators deal with."""
+
+    OPEN = "open", _("open")
+    ACKNOWLEDGED = "acknowledged", _("taken")
+    SNOOZED = "snoozed", _("snoozed")
+    RESOLVED = "resolved", _("resolved")
 
 
 class DeliveryEvent(TextChoices):

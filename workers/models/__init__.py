@@ -1,13 +1,11 @@
 """The state store's tables.
 
-Only ``workers.store`` writes them, and incidents only ``workers.desk.store``.  Rules that the
-database can hold are constraints, and every background query has a partial index whose condition
-is the query's own.
+Only ``workers.store`` writes them.  Rules that the database can hold are constraints, and every
+background query has a partial index whose condition is the query's own.
 """
 
 from workers.models.alert import Alert
 from workers.models.flow import Flow, Hold
-from workers.models.incident import Incident
 from workers.models.installation import Installation
 from workers.models.journal import Act, Journal
 from workers.models.lease import Lease
@@ -25,7 +23,6 @@ __all__ = [
     "Alert",
     "Flow",
     "Hold",
-    "Incident",
     "Installation",
     "Journal",
     "Lease",

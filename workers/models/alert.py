@@ -5,7 +5,6 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from workers.models.incident import Incident
 from workers.models.process import Process
 from workers.models.step import Step
 
@@ -32,10 +31,9 @@ class Alert(models.Model):
     comment = models.TextField(blank=True)
     #: When its cause was found to have ended; null = it lasts, acknowledged or not.
     resolved_at = models.DateTimeField(null=True)
-    #: The incident it belongs to; null until the sweep has looked at it.
-    incident = models.ForeignKey(
-        Incident, null=True, on_delete=models.SET_NULL, related_name="alerts", db_index=False
-    )
+    #: The group into which the package that tells people has put it; null = news.  The engine only
+    #: clears it.
+    group_id = models.BigIntegerField(null=True)
     #: The worth of its process, as the application stated it then; null = unknown.
     money = models.DecimalField(max_digits=16, decimal_places=2, null=True)
 
@@ -54,21 +52,20 @@ class Alert(models.Model):
             models.Index(
                 name="alert_unresolved_idx", fields=["id"], condition=Q(resolved_at__isnull=True)
             ),
-            # Not collected by the sweep yet.
             models.Index(
-                name="alert_uncollected_idx",
+                name="alert_news_idx",
                 fields=["id"],
-                condition=Q(incident__isnull=True, resolved_at__isnull=True),
+                condition=Q(group_id__isnull=True, resolved_at__isnull=True),
             ),
             models.Index(
-                name="alert_incident_idx",
-                fields=["incident", "id"],
-                condition=Q(incident__isnull=False),
+                name="alert_group_idx",
+                fields=["group_id", "id"],
+                condition=Q(group_id__isnull=False),
             ),
             models.Index(
                 name="alert_member_idx",
-                fields=["incident", "money"],
-                condition=Q(incident__isnull=False, resolved_at__isnull=True),
+                fields=["group_id", "money"],
+                condition=Q(group_id__isnull=False, resolved_at__isnull=True),
             ),
             models.Index(
                 name="alert_acknowledged_idx",

@@ -51,8 +51,8 @@ def raise_alert(
 def write(calls: Sequence[AlertCall], at: datetime) -> None:
     """Raise alerts; one whose cause is already open increments the open one's count.
 
-    If the parameters of a process's alert change, it may belong to another incident, so the sweep
-    assigns it again.  An alert without a process always belongs to the same incident.
+    If the parameters of a process's alert change, it may have another cause, so it is news again.
+    An alert without a process always has the same cause.
     """
     for call in calls:
         params, document = dialect.typed("json", storable_value(call.params))
@@ -62,9 +62,9 @@ def write(calls: Sequence[AlertCall], at: datetime) -> None:
             f" VALUES (%s, %s, '', {params}, %s, %s, %s, %s, 1, '')"
             " ON CONFLICT (cause) WHERE acknowledged_at IS NULL DO UPDATE SET"
             " times = workers_alert.times + %s, params = excluded.params,"
-            " last_raised_at = excluded.last_raised_at, incident_id = CASE WHEN"
+            " last_raised_at = excluded.last_raised_at, group_id = CASE WHEN"
             " workers_alert.process_id IS NULL OR workers_alert.params = excluded.params"
-            " THEN workers_alert.incident_id END",
+            " THEN workers_alert.group_id END",
             [
                 storable(call.cause)[:200],
                 call.code,

@@ -137,7 +137,7 @@ def resting(names: Collection[str], seconds: float, now: datetime | None = None)
     rows = dialect.fetch(
         f"SELECT l.name FROM workers_lease l WHERE l.name IN ({marks}) AND l.failures = 0"
         f" AND NOT {due('l.performed_at', moment)} AND (SELECT a.id FROM workers_alert a"
-        " WHERE a.incident_id IS NULL AND a.resolved_at IS NULL ORDER BY a.id LIMIT 1) IS NULL",
+        " WHERE a.group_id IS NULL AND a.resolved_at IS NULL ORDER BY a.id LIMIT 1) IS NULL",
         [*names, seconds, *params, *params],
     )
     return {name for (name,) in rows}

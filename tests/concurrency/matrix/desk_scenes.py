@@ -6,7 +6,7 @@ from tests.concurrency.matrix.order_scenes import at_work, in_error, submitted
 from tests.concurrency.matrix.scene import NOW, OPERATOR, Scene, ann, at
 from workers.client import operations
 from workers.client.submission import submit
-from workers.desk.models import Route
+from workers.desk.models import Incident, Route
 from workers.desk.rules.minutes import begin
 from workers.desk.states import Span
 from workers.desk.store import (
@@ -21,7 +21,7 @@ from workers.desk.store import (
     saved_views,
 )
 from workers.desk.store.probe_results import ProbeOutcome
-from workers.models import Alert, Incident, Installation, Process
+from workers.models import Alert, Installation, Process
 from workers.rules.approved_acts import Act
 from workers.store import alert_resolution, leases, old_processes, old_rows, sinks
 from workers.store.alerts import raise_alert

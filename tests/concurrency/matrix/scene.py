@@ -16,9 +16,9 @@ from msgspec import structs
 
 from workers.definitions.registry import register_workflow
 from workers.definitions.workflow import OnFailure, Undo, Workflow, step
-from workers.desk.models import Route, SavedView
+from workers.desk.models import Incident, Route, SavedView
 from workers.desk.store import deliveries
-from workers.models import Alert, Incident, Sink, Step
+from workers.models import Alert, Sink, Step
 from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import Reply
 from workers.store import sinks

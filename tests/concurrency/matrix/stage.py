@@ -59,7 +59,7 @@ def picture(rows: Rows) -> Picture:
     names = {
         "process_id": {row["id"]: row["subject"] for row in found["workers_process"]},
         "step_id": {row["id"]: row["name"] for row in found["workers_step"]},
-        "incident_id": {row["id"]: row["key"] for row in found["workers_incident"]},
+        "incident_id": {row["id"]: row["key"] for row in found["desk_incident"]},
     }
     names["job_id"] = {row["id"]: row["actor"] for row in found["desk_bulkjob"]}
     names["undoes_id"] = names["step_id"]

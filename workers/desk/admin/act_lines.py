@@ -182,7 +182,7 @@ def _subject(row: Act, user: Any, urls: Mapping[int, str]) -> tuple[str, str]:
         return subject, url
     if "incident" in row.detail:
         return str(row.detail["incident"]), _page(
-            user, "workers.view_incident", "admin:workers_incident_change", row.detail.get("id")
+            user, "desk.view_incident", "admin:desk_incident_change", row.detail.get("id")
         )
     for name, (page, right) in _PAGES.items():
         if name in row.detail:

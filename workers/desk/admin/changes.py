@@ -66,10 +66,10 @@ def of_desk(*more: object, beside: Sequence[QuerySet[Any]] = ()) -> Marker:
     """
     return _read(
         *_EVERYTHING,
-        "(SELECT max(id) FROM workers_incident)",
-        "(SELECT count(*) FROM workers_incident WHERE resolved_at IS NULL)",
-        "(SELECT sum(members) FROM workers_incident WHERE resolved_at IS NULL)",
-        "(SELECT max(last_at) FROM workers_incident WHERE resolved_at IS NULL)",
+        "(SELECT max(id) FROM desk_incident)",
+        "(SELECT count(*) FROM desk_incident WHERE resolved_at IS NULL)",
+        "(SELECT sum(members) FROM desk_incident WHERE resolved_at IS NULL)",
+        "(SELECT max(last_at) FROM desk_incident WHERE resolved_at IS NULL)",
         "(SELECT max(at) FROM desk_gauge WHERE span = 60)",
         more=more,
         beside=beside,
@@ -128,7 +128,7 @@ def of_health() -> Marker:
         "(SELECT max(at) FROM desk_gauge WHERE span = 60)",
         "(SELECT cursor FROM workers_lease WHERE name = 'health')",
         "(SELECT max(id) FROM workers_journal WHERE process_id IS NULL)",
-        "(SELECT max(id) FROM workers_incident)",
+        "(SELECT max(id) FROM desk_incident)",
         "(SELECT max(looked_at) FROM desk_proberesult)",
         fresh_seconds=HEALTH_SECONDS,
     )

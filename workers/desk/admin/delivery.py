@@ -22,12 +22,11 @@ from workers.desk.admin.changes import Marker
 from workers.desk.admin.list_filter import list_filter, row_id
 from workers.desk.admin.lists import LiveListAdmin, column, set_now
 from workers.desk.admin.masking import UNKNOWN
-from workers.desk.models import Delivery, Route
+from workers.desk.models import Delivery, Incident, Route
 from workers.desk.operate.deliveries import resend
 from workers.desk.states import DeliveryState
 from workers.desk.texts import alert_texts
 from workers.exceptions import StateError
-from workers.models import Incident
 
 #: Deliveries shown on an incident's page.
 SHOWN = 50
@@ -67,7 +66,7 @@ RouteFilter = list_filter(
 def _concerns(row: Delivery) -> SafeString:
     if row.incident is None:
         return badges.NOTHING
-    url = reverse("admin:workers_incident_change", args=[row.incident_id])
+    url = reverse("admin:desk_incident_change", args=[row.incident_id])
     return badges.link(url, title_of(row.incident))
 
 

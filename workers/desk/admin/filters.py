@@ -36,12 +36,12 @@ from workers.desk.admin.list_filter import (
     names,
     row_id,
 )
-from workers.desk.models import BulkItem
+from workers.desk.models import BulkItem, Incident
 from workers.desk.operate import job_results
 from workers.desk.operate.job_results import Result
 from workers.desk.rules.list_query import amounts, period
 from workers.desk.texts import alert_texts
-from workers.models import Alert, Incident, Journal, LiveStep, Process, Step
+from workers.models import Alert, Journal, LiveStep, Process, Step
 from workers.states import (
     LIVE_STEP_STATES,
     OPEN_PROCESS_STATES,
@@ -335,7 +335,8 @@ def _keep_members(asked: ListFilter, rows: QuerySet[Any], value: str) -> QuerySe
     incident_id = row_id(value)
     if incident_id is None:
         return rows.none()
-    return members(rows, asked.path, incident_id, STILL_SO | Q(incident__resolved_at__isnull=False))
+    resolved = Incident.objects.filter(pk=incident_id, resolved_at__isnull=False)
+    return members(rows, asked.path, incident_id, STILL_SO | Q(Exists(resolved)))
 
 
 #: The members of one incident; shown when its page linked here.
@@ -348,7 +349,7 @@ def members(
     rows: QuerySet[Any], path: str, incident_id: int, condition: Q = STILL_SO
 ) -> QuerySet[Any]:
     """Keep the rows whose process has alerts of an incident that meet ``condition``."""
-    alerts = Alert.objects.filter(condition, incident_id=incident_id, process__isnull=False)
+    alerts = Alert.objects.filter(condition, group_id=incident_id, process__isnull=False)
     return among(rows, path, alerts.order_by().values("process"))
 
 

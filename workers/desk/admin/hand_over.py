@@ -26,7 +26,7 @@ from workers.desk.admin.filters import is_paused
 from workers.desk.admin.lists import own_page
 from workers.desk.admin.paging import COUNTED, counted
 from workers.desk.admin.piles import Pile, WaitingPile
-from workers.desk.models import BulkJob, Note
+from workers.desk.models import BulkJob, Incident, Note
 from workers.desk.models.route import RouteKind
 from workers.desk.notify import incident_sender as senders
 from workers.desk.notify.incident_sender import EncodedMessage
@@ -35,7 +35,7 @@ from workers.desk.operate.incident_list import IncidentLine
 from workers.desk.states import JobState
 from workers.desk.texts import alert_texts
 from workers.desk.texts.wait_reasons import by_whom, next_probe
-from workers.models import Hold, Incident, Process
+from workers.models import Hold, Process
 from workers.notify.senders.delivery import Undelivered
 from workers.ops import wait_facts
 from workers.runtime import timestamps
@@ -230,7 +230,7 @@ def _breaker(agent: str, since: datetime | None, comes: str) -> str:
     return f"{agent}, {timestamps.full(since)}: {comes}" if since else f"{agent}: {comes}"
 
 
-PERMISSION = "workers.hand_over_incident"
+PERMISSION = "desk.hand_over_incident"
 
 
 class HoursForm(forms.Form):
@@ -285,7 +285,7 @@ def show(request: HttpRequest) -> HttpResponse:
     detail = {"to": names, "reason": form.cleaned_data["comment"]}
     acts.record_act("handed_over", detail, actor=actor(request))
     messages.success(request, _("Mailed to %(names)s.") % {"names": ", ".join(names)})
-    return redirect("admin:workers_incident_hand_over")
+    return redirect("admin:desk_incident_hand_over")
 
 
 def _list_url(request: HttpRequest, pile: WaitingPile) -> str:

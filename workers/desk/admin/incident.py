@@ -36,10 +36,10 @@ from workers.desk.admin.lists import LiveListAdmin, View, column
 from workers.desk.admin.notes import NoteForm
 from workers.desk.admin.row_page import RowPageAdmin
 from workers.desk.admin.view_lists import ViewListAdmin
+from workers.desk.models import Incident
 from workers.desk.operate import incident_list
-from workers.models import Incident
+from workers.desk.states import IncidentState
 from workers.ops import wait_facts
-from workers.states import IncidentState
 
 VIEW_JOBS = "desk.view_bulkjob"
 #: Maximum incidents on the desk; the list has the others.
@@ -193,7 +193,7 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
             return redirect(f"{request.path}?incident={pk}")
         rows = filters.members(model_admin.get_queryset(request), model_admin.process_path, pk)
         page = model_admin.ask(request, BY_NAME["resubmit"], rows, sample=SAMPLE)
-        return page or redirect("admin:workers_incident_change", pk)
+        return page or redirect("admin:desk_incident_change", pk)
 
     what = column(lazy("what broke"), lambda row: str(row.line.title))
     standing = column(lazy("state"), state_mark)
@@ -213,7 +213,7 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
 
 def desk(request: HttpRequest) -> HttpResponse:
     """Answer a poll of the engine's own front page with the open incidents."""
-    if not request.user.has_perm("workers.view_incident"):
+    if not request.user.has_perm("desk.view_incident"):
         raise PermissionDenied
     template = "admin/workers/incident/front_live.html"
     return lists.live_part(request, changes.of_desk(), template, dict)
@@ -221,9 +221,9 @@ def desk(request: HttpRequest) -> HttpResponse:
 
 def note_url(request: HttpRequest, row: Incident) -> str:
     """Return the URL that a note is posted to; empty if the user may write none."""
-    if not request.user.has_perm("workers.note_incident"):
+    if not request.user.has_perm("desk.note_incident"):
         return ""
-    return reverse("admin:workers_incident_note", args=[row.pk])
+    return reverse("admin:desk_incident_note", args=[row.pk])
 
 
 def members_text(row: Incident) -> SafeString | str:

@@ -24,10 +24,10 @@ from workers.desk.admin.pictures import plot
 from workers.desk.admin.pictures.plot import Mark, Shape
 from workers.desk.admin.timeline import Line
 from workers.desk.admin.wording import Text
-from workers.desk.models import BulkJob, Note
+from workers.desk.models import BulkJob, Incident, Note
 from workers.desk.operate import incident_list
 from workers.desk.operate.incident_list import IncidentLine
-from workers.models import Alert, Incident, Process
+from workers.models import Alert, Process
 from workers.ops import wait_facts
 from workers.runtime import timestamps
 
@@ -196,7 +196,7 @@ HEADS = ("process", "subject", "message", "raised_at", "times", "ended_at", "wor
 @require_http_methods(["GET", "POST"])
 def csv_view(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     """Send the alerts of an incident, the newest first, as they are read."""
-    if not request.user.has_perm("workers.view_incident"):
+    if not request.user.has_perm("desk.view_incident"):
         raise PermissionDenied
     incident = get_object_or_404(Incident, pk=pk)
     lines = _lines(incident, is_personal=csv_files.asks_personal(request))

@@ -14,10 +14,10 @@ from workers.desk.admin.actions.page import actor
 from workers.desk.admin.actions.row_act import CommentForm, RowAct
 from workers.desk.admin.notes import NoteForm
 from workers.desk.admin.wording import Text
+from workers.desk.models import Incident
+from workers.desk.states import IncidentState
 from workers.desk.store import incident_commands, notes
 from workers.desk.texts import alert_texts
-from workers.models import Incident
-from workers.states import IncidentState
 from workers.store.db import dialect
 
 
@@ -85,7 +85,7 @@ class Act(RowAct):
         return self.label
 
     def may(self, request: HttpRequest, row: Incident | None = None) -> bool:
-        return bool(request.user.has_perms((self.permission, "workers.view_incident")))
+        return bool(request.user.has_perms((self.permission, "desk.view_incident")))
 
     def initial(self, request: HttpRequest, row: Incident) -> dict[str, Any]:
         return {"assignee": row.assignee_id}
@@ -131,7 +131,7 @@ def _note(incident: Incident, user_id: int, name: str, data: Mapping[str, Any]) 
 ACTS: tuple[Act, ...] = (
     Act(
         "take",
-        "workers.acknowledge_incident",
+        "desk.acknowledge_incident",
         lazy("Take"),
         lazy("The incident is yours then, and its alerts are acknowledged."),
         _take,
@@ -139,7 +139,7 @@ ACTS: tuple[Act, ...] = (
     ),
     Act(
         "assign",
-        "workers.assign_incident",
+        "desk.assign_incident",
         lazy("Assign"),
         lazy("Sets whose the incident is, and nothing else."),
         _assign,
@@ -148,7 +148,7 @@ ACTS: tuple[Act, ...] = (
     ),
     Act(
         "snooze",
-        "workers.snooze_incident",
+        "desk.snooze_incident",
         lazy("Snooze"),
         lazy("The incident is put off, and open again when the time is over. Its cause goes on."),
         _snooze,
@@ -157,7 +157,7 @@ ACTS: tuple[Act, ...] = (
     ),
     Act(
         "resolve",
-        "workers.resolve_incident",
+        "desk.resolve_incident",
         lazy("Resolve by hand"),
         lazy(
             "An incident resolves by itself once its cause has ended. Resolving it by hand"
@@ -170,7 +170,7 @@ ACTS: tuple[Act, ...] = (
     ),
     Act(
         "note",
-        "workers.note_incident",
+        "desk.note_incident",
         lazy("Write a note"),
         lazy("Kept with the incident and your name, for the next person."),
         _note,

@@ -51,14 +51,12 @@ class Page:
 #: A model by name, or a page.
 Entry = str | Page
 WAITING = Page("workers_process_waiting", lazy("Waiting for somebody"))
-MINE = Page(
-    "workers_incident_changelist", lazy("My incidents"), "workers.view_incident", "?owner=me"
-)
+MINE = Page("desk_incident_changelist", lazy("My incidents"), "desk.view_incident", "?owner=me")
 PAUSED = Page(
     *("desk_bulkjob_changelist", lazy("Paused jobs"), "desk.view_bulkjob", "?state__exact=paused")
 )
 CAUSES = Page("workers_process_causes", lazy("Causes of errors"), "workers.view_process")
-HAND_OVER = Page("workers_incident_hand_over", lazy("Hand-over"), "workers.hand_over_incident")
+HAND_OVER = Page("desk_incident_hand_over", lazy("Hand-over"), "desk.hand_over_incident")
 PERSON = Page("workers_process_person", lazy("Data of one person"), "workers.erase_person")
 #: What stands under each title.
 GROUPS: Sequence[tuple[Text, Sequence[Entry]]] = (

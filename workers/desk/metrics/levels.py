@@ -6,12 +6,11 @@ from typing import Any
 from django.db.models import Count
 from prometheus_client.core import Metric
 
-from workers.desk.models import Delivery, ProbeResult
+from workers.desk.models import Delivery, Incident, ProbeResult
 from workers.desk.operate import releases
 from workers.desk.rules.minutes import LEVELS_LAST, Level
 from workers.desk.states import DeliveryState, Span
 from workers.desk.store import gauges
-from workers.models import Incident
 from workers.ops.metrics.gauge import gauge
 from workers.ops.metrics.levels import OUTBOX
 from workers.states import BreakerState

@@ -19,6 +19,33 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name='Incident',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('key', models.CharField(max_length=100)),
+                ('kind', models.CharField(max_length=20)),
+                ('code', models.CharField(max_length=60)),
+                ('params', models.JSONField(default=dict)),
+                ('severity', models.PositiveSmallIntegerField()),
+                ('state', models.CharField(choices=[('open', 'open'), ('acknowledged', 'taken'), ('snoozed', 'snoozed'), ('resolved', 'resolved')], default='open', max_length=20)),
+                ('opened_at', models.DateTimeField()),
+                ('last_at', models.DateTimeField()),
+                ('members', models.PositiveIntegerField(default=0)),
+                ('total', models.PositiveIntegerField(default=0)),
+                ('money', models.DecimalField(decimal_places=2, max_digits=16, null=True)),
+                ('snooze_until', models.DateTimeField(null=True)),
+                ('resolved_at', models.DateTimeField(null=True)),
+                ('reopened', models.PositiveIntegerField(default=0)),
+                ('assignee', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'ordering': ['-last_at', '-id'],
+                'permissions': [('acknowledge_incident', 'Can take an incident'), ('assign_incident', 'Can assign an incident'), ('snooze_incident', 'Can snooze an incident'), ('resolve_incident', 'Can resolve an incident by hand'), ('note_incident', 'Can write notes on an incident'), ('hand_over_incident', 'Can see the hand-over sheet and mail it')],
+                'indexes': [models.Index(condition=models.Q(('resolved_at__isnull', True)), fields=['severity', 'opened_at'], name='incident_open_idx'), models.Index(fields=['-resolved_at', '-last_at', '-id'], name='incident_list_idx'), models.Index(condition=models.Q(('resolved_at__isnull', False)), fields=['key', 'resolved_at'], name='incident_resolved_idx'), models.Index(condition=models.Q(('resolved_at__isnull', False)), fields=['resolved_at'], name='incident_prunable_idx')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('resolved_at__isnull', True)), fields=('key',), name='incident_once_per_key'), models.CheckConstraint(condition=models.Q(('state__in', ['open', 'acknowledged', 'snoozed', 'resolved'])), name='incident_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('snooze_until__isnull', False), ('state', 'snoozed')), models.Q(models.Q(('state', 'snoozed'), _negated=True), ('snooze_until__isnull', True)), _connector='OR'), name='incident_snoozed_until'), models.CheckConstraint(condition=models.Q(models.Q(('resolved_at__isnull', False), ('state', 'resolved')), models.Q(models.Q(('state', 'resolved'), _negated=True), ('resolved_at__isnull', True)), _connector='OR'), name='incident_resolved_since')],
+            },
+        ),
+        migrations.CreateModel(
             name='Preferences',
             fields=[
                 ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='+', serialize=False, to=settings.AUTH_USER_MODEL)),
@@ -180,7 +207,7 @@ class Migration(migrations.Migration):
                 ('text', models.TextField()),
                 ('at', models.DateTimeField()),
                 ('author', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('incident', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='notes', to='workers.incident')),
+                ('incident', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='notes', to='desk.incident')),
                 ('process', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='notes', to='workers.process')),
             ],
             options={
@@ -206,7 +233,7 @@ class Migration(migrations.Migration):
                 ('answer_status', models.PositiveSmallIntegerField(null=True)),
                 ('answer', models.CharField(blank=True, max_length=400)),
                 ('digest', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='gathered', to='desk.delivery')),
-                ('incident', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='workers.incident')),
+                ('incident', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='desk.incident')),
                 ('route', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='desk.route')),
             ],
             options={

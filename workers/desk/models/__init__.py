@@ -4,6 +4,7 @@ Only ``workers.desk.store`` writes them.
 """
 
 from workers.desk.models.health import Gauge, Minute, ProbeResult, Release
+from workers.desk.models.incident import Incident
 from workers.desk.models.job import BulkItem, BulkJob
 from workers.desk.models.note import Note
 from workers.desk.models.preferences import Preferences
@@ -15,6 +16,7 @@ __all__ = [
     "BulkJob",
     "Delivery",
     "Gauge",
+    "Incident",
     "Minute",
     "Note",
     "Preferences",

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from workers.models.incident import Incident
+from workers.desk.models.incident import Incident
 from workers.models.process import Process
 
 

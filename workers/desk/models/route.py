@@ -8,8 +8,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from workers.desk.models.incident import Incident
 from workers.desk.states import DeliveryEvent, DeliveryState
-from workers.models.incident import Incident
 
 DAY_SECONDS = 86_400
 

@@ -9,7 +9,7 @@ from django.utils import timezone, translation
 
 from workers.conf import sas
 from workers.definitions.alert_kinds import IncidentKind
-from workers.desk.models import Delivery
+from workers.desk.models import Delivery, Incident
 from workers.desk.notify import incident_formats, incident_message
 from workers.desk.notify.incident_message import IncidentFacts, IncidentMessage
 from workers.desk.notify.incident_sender import EncodedMessage
@@ -17,7 +17,7 @@ from workers.desk.rules.incident_routing import zone_of
 from workers.desk.states import DeliveryEvent
 from workers.desk.store.deliveries import ClaimedDelivery
 from workers.desk.texts import alert_texts
-from workers.models import Incident, LiveStep
+from workers.models import LiveStep
 from workers.states import StepState
 
 log = logging.getLogger(__name__)
@@ -113,4 +113,4 @@ def _waiting(agent: str) -> int:
 def page_of(incident_id: int) -> str:
     """Return the URL of an incident's page; empty: the admin's URL is not set."""
     base = sas.admin_url.rstrip("/")
-    return f"{base}/workers/incident/{incident_id}/change/" if base else ""
+    return f"{base}/desk/incident/{incident_id}/change/" if base else ""

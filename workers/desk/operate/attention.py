@@ -1,8 +1,8 @@
 """Whether operators know of a process's open alerts: for pages that say so."""
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q
 
-from workers.desk.models import Delivery
+from workers.desk.models import Delivery, Incident
 from workers.desk.states import DeliveryEvent, DeliveryState
 from workers.models import Alert
 
@@ -18,16 +18,18 @@ def somebody_knows(process_id: int) -> bool:
     """
     deliveries = Delivery.objects.filter(
         Q(state=DeliveryState.DELIVERED) | Q(digest__state=DeliveryState.DELIVERED),
-        incident=OuterRef("incident"),
+        incident=OuterRef("group_id"),
         event__in=_ASKS,
         # Deliveries from before the incident was reopened do not count.
-        reopened=OuterRef("incident__reopened"),
+        reopened=F("incident__reopened"),
     )
     return (
         Alert.objects.filter(process=process_id, resolved_at=None)
         .annotate(arrived=Exists(deliveries))
         .filter(
-            Q(arrived=True) | Q(acknowledged_by__isnull=False) | Q(incident__assignee__isnull=False)
+            Q(arrived=True)
+            | Q(acknowledged_by__isnull=False)
+            | Q(group_id__in=Incident.objects.filter(assignee__isnull=False))
         )
         .exists()
     )

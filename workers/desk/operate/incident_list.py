@@ -6,9 +6,9 @@ from datetime import datetime
 
 from django.db.models import F
 
+from workers.desk.models import Incident
 from workers.desk.rules.next_acts import next_act
 from workers.desk.texts import alert_texts
-from workers.models import Incident
 from workers.ops import wait_facts
 from workers.ops.wait_facts import Situation
 

@@ -9,11 +9,11 @@ from decimal import Decimal
 from typing import Any
 
 from workers.definitions.alert_kinds import IncidentKind, alert_kind
+from workers.desk.states import IncidentState
 from workers.desk.texts.alert_texts import ANY
 from workers.protocol.faults import FaultRecord
 from workers.rules import dead_workers
 from workers.rules.masks import UNKNOWN, Mask
-from workers.states import IncidentState
 
 #: An incident is one outage: a cause that comes back within this time continues it.
 SAME_OUTAGE_WITHIN = timedelta(minutes=10)

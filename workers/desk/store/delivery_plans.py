@@ -14,11 +14,10 @@ from workers.definitions.alert_kinds import IncidentKind, Severity
 from workers.desk.models import Delivery, Route
 from workers.desk.models.route import RouteKind
 from workers.desk.rules import incident_routing as routing
-from workers.desk.states import DeliveryEvent, DeliveryState
+from workers.desk.states import DeliveryEvent, DeliveryState, IncidentState
 from workers.desk.store import routes
 from workers.desk.store.deliveries import UNDELIVERABLE
 from workers.runtime.failpoints import durable
-from workers.states import IncidentState
 from workers.store import isolation
 from workers.store.db import dialect
 
@@ -105,12 +104,12 @@ def _incidents(at: datetime) -> list[tuple[routing.Incident, int | None]]:
     """
     since = dialect.instant_text(at - timedelta(seconds=RESOLVED_SECONDS))
     rows = dialect.fetch(
-        f"SELECT {_INCIDENT} FROM workers_incident i WHERE i.resolved_at IS NULL"
+        f"SELECT {_INCIDENT} FROM desk_incident i WHERE i.resolved_at IS NULL"
         " ORDER BY i.severity, i.opened_at LIMIT %s",
         [MOST_INCIDENTS],
     )
     rows += dialect.fetch(
-        f"SELECT {_INCIDENT} FROM workers_incident i"
+        f"SELECT {_INCIDENT} FROM desk_incident i"
         " WHERE i.resolved_at > %s"
         " AND EXISTS (SELECT 1 FROM desk_delivery o WHERE o.incident_id = i.id"
         " AND o.reopened = i.reopened AND o.event = 'opened' AND NOT EXISTS (SELECT 1"
@@ -176,7 +175,7 @@ def _history(at: datetime) -> dict[int, routing.History]:
         f"SELECT d.route_id, count(CASE WHEN {is_urgent} AND d.at > %s THEN 1 END),"
         " count(CASE WHEN d.event <> 'digest' AND d.at > %s THEN 1 END),"
         " max(CASE WHEN d.event = 'digest' THEN d.at END) FROM desk_delivery d"
-        " LEFT JOIN workers_incident i ON i.id = d.incident_id"
+        " LEFT JOIN desk_incident i ON i.id = d.incident_id"
         " WHERE d.at > %s AND d.event <> 'test' AND d.state <> 'gathered' GROUP BY d.route_id",
         [
             *(int(Severity.URGENT), hour_ago, hour_ago),

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from workers.desk.states import IncidentState
 from workers.exceptions import StateError
 from workers.rules.rows import Entry
 from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
-from workers.states import IncidentState
 from workers.store import journal
 from workers.store.db import dialect
 
@@ -132,7 +132,7 @@ def resolve(
 
 def _lock(incident_id: int) -> _Row | None:
     rows = dialect.fetch(
-        "SELECT t.id, t.key, t.state, t.assignee_id FROM workers_incident t WHERE t.id = %s "
+        "SELECT t.id, t.key, t.state, t.assignee_id FROM desk_incident t WHERE t.id = %s "
         + dialect.lock_rows("t"),
         [incident_id],
     )
@@ -144,13 +144,13 @@ def _set(row: _Row, **columns: Any) -> None:
         value.value if isinstance(value, IncidentState) else value for value in columns.values()
     ]
     assigned = ", ".join(f"{name} = %s" for name in columns)
-    dialect.execute(f"UPDATE workers_incident SET {assigned} WHERE id = %s", [*values, row.id])
+    dialect.execute(f"UPDATE desk_incident SET {assigned} WHERE id = %s", [*values, row.id])
 
 
 def _acknowledge_alerts(row: _Row, user_id: int, comment: str, at: datetime) -> None:
     # In key order, as wherever several alerts are locked.
     locked_ids = (
-        "SELECT t.id FROM workers_alert t WHERE t.incident_id = %s AND t.acknowledged_at IS NULL"
+        "SELECT t.id FROM workers_alert t WHERE t.group_id = %s AND t.acknowledged_at IS NULL"
         f" ORDER BY t.id {dialect.lock_rows('t')}"
     )
     dialect.execute(

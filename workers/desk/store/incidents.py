@@ -25,11 +25,10 @@ from workers.desk.rules.incidents import (
     named_after,
     refreshed,
 )
-from workers.desk.states import Span
+from workers.desk.states import IncidentState, Span
 from workers.desk.store import minutes
 from workers.protocol.faults import FaultRecord
 from workers.runtime.failpoints import durable
-from workers.states import IncidentState
 from workers.store import personal_data
 from workers.store.db import bulk_update, dialect
 
@@ -44,19 +43,19 @@ _UNCOLLECTED = (
     " p.subject, p.workflow, s.name, s.agent, s.fault"
     " FROM workers_alert a LEFT JOIN workers_process p ON p.id = a.process_id"
     " LEFT JOIN workers_step s ON s.id = a.step_id"
-    " WHERE a.incident_id IS NULL AND a.resolved_at IS NULL ORDER BY a.id LIMIT %s"
+    " WHERE a.group_id IS NULL AND a.resolved_at IS NULL ORDER BY a.id LIMIT %s"
 )
 #: Number and worth of each incident's unresolved members: one pass of an index.
 _MEMBERS = (
-    "(SELECT a.incident_id, count(*) AS members, sum(a.money) AS money FROM workers_alert a"
-    " WHERE a.incident_id IS NOT NULL AND a.resolved_at IS NULL GROUP BY a.incident_id)"
+    "(SELECT a.group_id, count(*) AS members, sum(a.money) AS money FROM workers_alert a"
+    " WHERE a.group_id IS NOT NULL AND a.resolved_at IS NULL GROUP BY a.group_id)"
 )
 
 #: Alerts of open incidents without a process, which are few: they change as more is known of the
 #: cause.
 _WITHOUT_PROCESS = (
-    "SELECT t.id, t.key, t.params, a.code, a.cause, a.params, a.message FROM workers_incident t"
-    " JOIN workers_alert a ON a.incident_id = t.id AND a.resolved_at IS NULL"
+    "SELECT t.id, t.key, t.params, a.code, a.cause, a.params, a.message FROM desk_incident t"
+    " JOIN workers_alert a ON a.group_id = t.id AND a.resolved_at IS NULL"
     f" WHERE t.resolved_at IS NULL AND t.kind <> '{IncidentKind.FAILURE}'"
     " AND a.process_id IS NULL ORDER BY t.id, a.id"
 )
@@ -79,7 +78,7 @@ def collect(now: datetime | None = None) -> int:
             row[0]
             for row in dialect.fetch(
                 f"SELECT t.id FROM workers_alert t WHERE {dialect.among('t.id')}"
-                " AND t.incident_id IS NULL AND t.resolved_at IS NULL ORDER BY t.id "
+                " AND t.group_id IS NULL AND t.resolved_at IS NULL ORDER BY t.id "
                 + dialect.lock_rows("t", skip_locked=True),
                 [dialect.id_list([alert.id for alert in alerts])],
             )
@@ -143,8 +142,8 @@ def _attach(
             {"id": alert.id, "money": None if money[alert.id] is None else str(money[alert.id])}
             for alert in alerts
         ],
-        "incident_id = v.incident, money = v.money",
-        "t.incident_id IS NULL",
+        "group_id = v.incident, money = v.money",
+        "t.group_id IS NULL",
         same={"incident": ("id", incident_id)},
         are_locked=True,
     )
@@ -163,7 +162,7 @@ def _lock_or_open(cause: Cause, since: datetime, at: datetime) -> int:
         key = _open(cause, since)
         # Another sweep may have opened it at the same time: lock whichever there is.
         rows = dialect.fetch(
-            "SELECT t.id FROM workers_incident t WHERE t.key = %s AND t.resolved_at IS NULL "
+            "SELECT t.id FROM desk_incident t WHERE t.key = %s AND t.resolved_at IS NULL "
             + dialect.lock_rows("t"),
             [key],
         )
@@ -174,7 +173,7 @@ def _lock_or_open(cause: Cause, since: datetime, at: datetime) -> int:
 def _lock(cause: Cause, since: datetime, at: datetime) -> int | None:
     """Lock a cause's newest incident if it is still the same outage; reopen it if resolved."""
     rows = dialect.fetch(
-        "SELECT t.id, t.resolved_at, t.last_at FROM workers_incident t"
+        "SELECT t.id, t.resolved_at, t.last_at FROM desk_incident t"
         " WHERE (t.key = %s OR t.key LIKE %s)"
         " AND (t.resolved_at IS NULL OR t.resolved_at > %s)"
         " ORDER BY t.id DESC LIMIT 1 " + dialect.lock_rows("t"),
@@ -185,7 +184,7 @@ def _lock(cause: Cause, since: datetime, at: datetime) -> int | None:
     incident_id, resolved_at, last_at = rows[0]
     if resolved_at is not None:
         dialect.execute(
-            "UPDATE workers_incident SET state = %s, resolved_at = NULL, reopened = reopened + 1"
+            "UPDATE desk_incident SET state = %s, resolved_at = NULL, reopened = reopened + 1"
             " WHERE id = %s",
             [IncidentState.OPEN.value, incident_id],
         )
@@ -213,7 +212,7 @@ def _keys(cause: Cause) -> tuple[str, str]:
 def _open(cause: Cause, since: datetime) -> str:
     """Open a cause's incident; return its key, which is numbered while others are open."""
     rows = dialect.fetch(
-        "SELECT t.key FROM workers_incident t WHERE (t.key = %s OR t.key LIKE %s)"
+        "SELECT t.key FROM desk_incident t WHERE (t.key = %s OR t.key LIKE %s)"
         " AND t.resolved_at IS NULL",
         _keys(cause),
     )
@@ -223,7 +222,7 @@ def _open(cause: Cause, since: datetime) -> str:
     text = dialect.instant_text(since)
     params, document = dialect.typed("json", cause.params)
     dialect.execute(
-        "INSERT INTO workers_incident (key, kind, code, params, severity, state, opened_at,"
+        "INSERT INTO desk_incident (key, kind, code, params, severity, state, opened_at,"
         f" last_at, members, total, reopened) VALUES (%s, %s, %s, {params}, %s, %s, %s, %s,"
         " 0, 0, 0) ON CONFLICT (key) WHERE resolved_at IS NULL DO NOTHING",
         [
@@ -247,7 +246,7 @@ def _count_in(incident_id: int, count: int, newest: datetime, worth: Sequence[De
     if worth:
         added, params = ", money = COALESCE(money, 0) + %s", [str(sum(worth))]
     dialect.execute(
-        "UPDATE workers_incident SET members = members + %s, total = total + %s,"
+        "UPDATE desk_incident SET members = members + %s, total = total + %s,"
         f" last_at = CASE WHEN last_at < %s THEN %s ELSE last_at END{added} WHERE id = %s",
         [count, count, text, text, *params, incident_id],
     )
@@ -261,7 +260,7 @@ def _retire_older(alert_ids: Sequence[int], at: datetime) -> None:
     dialect.execute(
         "UPDATE workers_alert SET resolved_at = %s WHERE resolved_at IS NULL"
         " AND acknowledged_at IS NOT NULL AND EXISTS (SELECT 1 FROM workers_alert n WHERE"
-        f" {dialect.among('n.id')} AND n.incident_id = workers_alert.incident_id"
+        f" {dialect.among('n.id')} AND n.group_id = workers_alert.group_id"
         " AND n.cause = workers_alert.cause AND n.id > workers_alert.id)",
         [text, dialect.id_list(alert_ids)],
     )
@@ -280,7 +279,7 @@ def refresh(now: datetime | None = None) -> int:
         return 0
     with durable("incidents.refresh"):
         locked = dialect.fetch(
-            f"SELECT t.id FROM workers_incident t WHERE {dialect.among('t.id')}"
+            f"SELECT t.id FROM desk_incident t WHERE {dialect.among('t.id')}"
             " AND t.resolved_at IS NULL ORDER BY t.key " + dialect.lock_rows("t", skip_locked=True),
             [dialect.id_list([*moving, *new_params])],
         )
@@ -315,7 +314,7 @@ def _new_params() -> dict[int, dict[str, Any]]:
 def _set_params(incident_id: int, params: Mapping[str, Any]) -> None:
     value, document = dialect.typed("json", params)
     dialect.execute(
-        f"UPDATE workers_incident SET params = {value} WHERE id = %s", [*document, incident_id]
+        f"UPDATE desk_incident SET params = {value} WHERE id = %s", [*document, incident_id]
     )
 
 
@@ -326,7 +325,7 @@ def _judged(
     pairs = []
     for incident_id, state, members, money, until, count, worth in dialect.fetch(
         "SELECT t.id, t.state, t.members, t.money, t.snooze_until, COALESCE(m.members, 0), m.money"
-        f" FROM workers_incident t LEFT JOIN {_MEMBERS} m ON m.incident_id = t.id"
+        f" FROM desk_incident t LEFT JOIN {_MEMBERS} m ON m.group_id = t.id"
         f" WHERE {which} ORDER BY t.id",
         params,
     ):
@@ -344,7 +343,7 @@ def _write(row: IncidentRow) -> None:
     until = None if row.snooze_until is None else dialect.instant_text(row.snooze_until)
     ended = None if row.resolved_at is None else dialect.instant_text(row.resolved_at)
     dialect.execute(
-        "UPDATE workers_incident SET state = %s, members = %s, money = %s, snooze_until = %s,"
+        "UPDATE desk_incident SET state = %s, members = %s, money = %s, snooze_until = %s,"
         " resolved_at = %s WHERE id = %s",
         [
             *(str(row.state), row.members),

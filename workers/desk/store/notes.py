@@ -20,7 +20,7 @@ def write_on_incident(
     with durable("notes.write_on_incident"):
         # Locked, so that it is not pruned meanwhile.
         rows = dialect.fetch(
-            "SELECT t.key FROM workers_incident t WHERE t.id = %s " + dialect.lock_rows("t"),
+            "SELECT t.key FROM desk_incident t WHERE t.id = %s " + dialect.lock_rows("t"),
             [incident_id],
         )
         if not rows:

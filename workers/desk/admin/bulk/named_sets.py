@@ -7,8 +7,9 @@ from django.db.models import QuerySet
 
 from workers.desk.admin import causes
 from workers.desk.admin.filters import of_job, with_step
+from workers.desk.models import Incident
 from workers.exceptions import StateError
-from workers.models import Alert, Incident, Process, Step
+from workers.models import Process, Step
 from workers.states import LIVE_STEP_STATES
 
 #: The options that name a set, with their help texts.
@@ -55,5 +56,5 @@ def _members(rows: QuerySet[Process], key: str) -> QuerySet[Process]:
     incident = Incident.objects.filter(key=key, resolved_at=None).first()
     if incident is None:
         raise StateError(f"There is no open incident {key!r}. See manage.py sas incidents.")
-    members = Alert.objects.filter(incident=incident, resolved_at=None, process__isnull=False)
+    members = incident.alerts.filter(resolved_at=None, process__isnull=False)
     return rows.filter(pk__in=members.order_by().values("process"))

@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 
 from workers.desk.admin import badges, wording
 from workers.desk.admin.health.figures import Frame
-from workers.desk.models import Release
+from workers.desk.models import Incident, Release
 from workers.desk.texts import alert_texts
-from workers.models import Incident, Journal
+from workers.models import Journal
 
 #: Newest marks of each kind that are shown.
 MOST = 30
@@ -35,7 +35,7 @@ class Mark:
 def read(frame: Frame, user: Any, agent: str = "") -> list[Mark]:
     """Return the marks that a user may see, newest first; for an agent, those on it or on all."""
     marks = [*_releases(frame)]
-    if user.has_perm("workers.view_incident"):
+    if user.has_perm("desk.view_incident"):
         marks += _incidents(frame, agent)
     if user.has_perm("workers.view_flow"):
         marks += _acts(frame, agent)
@@ -55,9 +55,7 @@ def _incidents(frame: Frame, agent: str) -> Iterable[Mark]:
         if agent and row.params.get("agent") and agent not in agents:
             continue
         text = alert_texts.title(row.code, row.params)
-        yield Mark(
-            row.opened_at, "bad", text, reverse("admin:workers_incident_change", args=[row.pk])
-        )
+        yield Mark(row.opened_at, "bad", text, reverse("admin:desk_incident_change", args=[row.pk]))
 
 
 def _acts(frame: Frame, agent: str) -> Iterable[Mark]:

@@ -2,19 +2,18 @@
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from workers.states import IncidentState
+from workers.desk.states import IncidentState
+from workers.models import Alert
 
 
 class Incident(models.Model):
     """One cause with its alerts: there is one per key until it is resolved.
 
-    Only the desk writes it.  The engine has the table because its alerts, which exist without the
-    desk, refer to it.
-
-    Its title is a code with parameters and is put into words when it is read.
+    Its alerts have its number in their ``group_id``.  Its title is a code with parameters
+    and is put into words when it is read.
     """
 
     key = models.CharField(max_length=100)
@@ -98,3 +97,8 @@ class Incident(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+    @property
+    def alerts(self) -> QuerySet[Alert]:
+        """Return all that were raised because of it."""
+        return Alert.objects.filter(group_id=self.pk)
