@@ -49,7 +49,7 @@ def apply(folder: Path, orders: str, batch: str = "100") -> dict[str, Any]:
 
 def _settle(replies: list[Reply]) -> list[claim_steps.Claim]:
     """Settle replies as an agent process does."""
-    settled = settle_replies.settle(replies, "bench", own_room=anywhere())
+    settled = settle_replies.apply(replies, "bench", own_room=anywhere())
     if settled.applied != len(replies):
         raise Wrong(f"{settled.applied} of {len(replies)} replies were applied")
     return settled.claims

@@ -58,7 +58,7 @@ def _ended() -> int:
     taken = claim_steps.claim_due(AGENTS, anywhere())
     while taken:
         replies = [Reply(one.step_id, one.claim_id, one.attempt, result={}) for one in taken]
-        taken = settle_replies.settle(replies, "bench", own_room=anywhere()).claims
+        taken = settle_replies.apply(replies, "bench", own_room=anywhere()).claims
     return Process.objects.get(state="processed").pk
 
 

@@ -71,11 +71,11 @@ def test_a_reply_handed_over_again_is_settled_once(monkeypatch, is_done):
     process, reply = work()
     room = anywhere()
     with broken_commit(monkeypatch, is_done):
-        settle_replies.settle([reply], room.worker, NOW, own_room=room)
+        settle_replies.apply([reply], room.worker, NOW, own_room=room)
 
     # Started in the transaction nobody knows of, the next step is released for another claim.
     assert release.unbegun(room.delivery, room.begun, room.worker, NOW) == is_done
-    again = settle_replies.settle([reply], room.worker, NOW, own_room=anywhere())
+    again = settle_replies.apply([reply], room.worker, NOW, own_room=anywhere())
 
     assert (again.applied, again.stale) == ((0, 1) if is_done else (1, 0))
     assert only(process, "one").result == {"n": 1}

@@ -155,7 +155,7 @@ def test_a_settlement_locks_sinks_in_the_relay_s_order_though_their_processes_li
     ids = list(Sink.objects.order_by("pk").values_list("pk", flat=True))
 
     def announce() -> None:
-        with prepared_plans.kept(), durable("settle_replies.settle"):
+        with prepared_plans.kept(), durable("settle_replies.apply"):
             sinks.announce([LockedProcess(_row(process), [], NOW) for process in processes[::-1]])
 
     with waiting_for(ids[0], announce, table="workers_sink") as results:

@@ -42,12 +42,12 @@ def waiting() -> Process:
     """A process whose only other step is done and whose second waits for a callback."""
     process = submit("toy_event", subject="Toy 1", input={}, now=NOW)
     (work,) = claim_steps.claim_due(TOY, anywhere(), NOW)
-    done = settle_replies.settle(
+    done = settle_replies.apply(
         [Reply(work.step_id, work.claim_id, 1, result={})], "agent", NOW, own_room=anywhere()
     )
     (arrives,) = done.claims
     deferral = Reply(arrives.step_id, arrives.claim_id, 1, deferral=DEFERRAL)
-    settle_replies.settle([deferral], "scheduler", NOW)
+    settle_replies.apply([deferral], "scheduler", NOW)
     return process
 
 
@@ -100,7 +100,7 @@ def test_an_answer_and_the_deadline_meet(waiting, monkeypatch):
 def test_an_early_answer_and_the_deferral_meet(monkeypatch):
     process = submit("toy_event", subject="Toy 1", input={}, now=NOW)
     (work,) = claim_steps.claim_due(TOY, anywhere(), NOW)
-    done = settle_replies.settle(
+    done = settle_replies.apply(
         [Reply(work.step_id, work.claim_id, 1, result={})], "agent", NOW, own_room=anywhere()
     )
     (arrives,) = done.claims
@@ -108,7 +108,7 @@ def test_an_early_answer_and_the_deferral_meet(monkeypatch):
 
     with meeting_before_the_write(monkeypatch, 2):
         results = race(
-            [answer(process, 1), lambda: settle_replies.settle([deferral], "scheduler", NOW)]
+            [answer(process, 1), lambda: settle_replies.apply([deferral], "scheduler", NOW)]
         )
 
     assert errors(results) == []

@@ -137,7 +137,7 @@ def two_branches_about_to_finish() -> tuple[Process, list[Reply]]:
     (process,) = submit_some(1, "toy_diamond")
     found = claim_steps.claim_due(TOY, anywhere(), NOW)
     top = Reply(found[0].step_id, found[0].claim_id, 1, result={})
-    branches = settle_replies.settle([top], "a", NOW, own_room=anywhere()).claims
+    branches = settle_replies.apply([top], "a", NOW, own_room=anywhere()).claims
     return process, [Reply(c.step_id, c.claim_id, 1, result={}) for c in branches]
 
 
@@ -147,8 +147,8 @@ def test_two_branches_that_finish_at_once_do_not_lose_their_join(monkeypatch):
     with meeting_before_the_write(monkeypatch, 2):
         results = race(
             [
-                lambda: settle_replies.settle([left], "a", NOW, own_room=anywhere()),
-                lambda: settle_replies.settle([right], "b", NOW, own_room=anywhere()),
+                lambda: settle_replies.apply([left], "a", NOW, own_room=anywhere()),
+                lambda: settle_replies.apply([right], "b", NOW, own_room=anywhere()),
             ]
         )
 
@@ -168,8 +168,8 @@ def test_without_the_process_lock_the_join_would_be_lost(monkeypatch):
     with meeting_before_the_write(monkeypatch, 2):
         results = race(
             [
-                lambda: settle_replies.settle([left], "a", NOW, own_room=anywhere()),
-                lambda: settle_replies.settle([right], "b", NOW, own_room=anywhere()),
+                lambda: settle_replies.apply([left], "a", NOW, own_room=anywhere()),
+                lambda: settle_replies.apply([right], "b", NOW, own_room=anywhere()),
             ]
         )
 
@@ -187,7 +187,7 @@ def test_a_late_reply_and_an_expiry_have_one_winner(monkeypatch):
     with meeting_before_the_write(monkeypatch, 2):
         settled, expired = race(
             [
-                lambda: settle_replies.settle([reply], "scheduler", after),
+                lambda: settle_replies.apply([reply], "scheduler", after),
                 lambda: expire_claims.expire("supervisor", after),
             ]
         )

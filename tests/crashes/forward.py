@@ -89,7 +89,7 @@ SCENARIOS = [
         submit_once("toy_heard_branches"),
         _told_of_once,
         prepare=_prepare_heard,
-        brief=("settle_replies.settle",),
+        brief=("settle_replies.apply",),
     ),
     Scenario("undo", submit_once("toy_whole", sinks=TOLD), _all_undone, prepare=_prepare_undo),
 ]

@@ -167,7 +167,7 @@ def _filing(wire: Wire, clock: Clock) -> None:
     real = scheduler.settle
 
     def settle(batch: Sequence[Reply], **options: Any) -> Any:
-        if not options.get("filed") and happens_once("answers are not applied"):
+        if not batch[0].is_filed and happens_once("answers are not applied"):
             raise KeyError("answer")
         return real(batch, **options)
 
@@ -186,14 +186,14 @@ SCENARIOS = [
         submit_once("toy_line"),
         _line_done,
         prepare=_rated,
-        brief=("claim_steps.claim_due", "settle_replies.settle"),
+        brief=("claim_steps.claim_due", "settle_replies.apply"),
     ),
     Scenario(
         "reply late",
         submit_once("toy_line"),
         _late_is_stale,
         run=_first((REPLY, delays(40))),
-        brief=("settle_replies.settle", "expire_claims.expire"),
+        brief=("settle_replies.apply", "expire_claims.expire"),
     ),
     Scenario(
         "reply lost",
@@ -204,7 +204,7 @@ SCENARIOS = [
             "expire_claims.expire",
             "runner.run",
             "claim_steps.claim_due",
-            "settle_replies.settle",
+            "settle_replies.apply",
             "leases.acquire",
             "leases.release",
         ),
@@ -228,7 +228,7 @@ SCENARIOS = [
         submit_once("toy_line"),
         _line_done,
         run=_filing,
-        brief=("filed_replies.file", "settle_replies.settle"),
+        brief=("filed_replies.file", "settle_replies.apply"),
     ),
     Scenario(
         "service is asked",

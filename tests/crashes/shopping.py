@@ -203,7 +203,7 @@ SCENARIOS = [
         _fulfilled,
         prepare=_stocked,
         run=_fulfil,
-        brief=("runner.perform_local", "filed_replies.file", "runner.run", "settle_replies.settle"),
+        brief=("runner.perform_local", "filed_replies.file", "runner.run", "settle_replies.apply"),
     ),
     Scenario(
         "undo an order",
@@ -211,7 +211,7 @@ SCENARIOS = [
         _undone,
         prepare=_stocked,
         run=_refuse_parcels,
-        brief=("runner.perform_local", "settle_replies.settle"),
+        brief=("runner.perform_local", "settle_replies.apply"),
     ),
     Scenario("begin a return", _send_back, _begun_once, prepare=_processed, run=nothing),
     Scenario("prune orders", lambda: None, _gone, prepare=_sent_back, run=_prune),

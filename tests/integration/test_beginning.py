@@ -51,7 +51,7 @@ def waits_of(verb: Callable[[], Any]) -> int:
 def test_a_lone_order_waits_for_the_database_as_often_as_is_said(toy):
     def settle() -> None:
         replies = [a_result(taken[0])]
-        settled = settle_replies.settle(replies, "scheduler", NOW, own_room=anywhere())
+        settled = settle_replies.apply(replies, "scheduler", NOW, own_room=anywhere())
         assert (settled.applied, len(settled.claims)) == (1, 1)
 
     toy()
@@ -75,7 +75,7 @@ def test_a_look_asks_for_due_steps_and_for_all_else_at_once():
 def test_a_batch_locks_flow_rows_once_it_knows_whose(toy):
     def settle() -> None:
         replies = [a_result(one) for one in taken]
-        settled = settle_replies.settle(replies, "scheduler", NOW, own_room=anywhere())
+        settled = settle_replies.apply(replies, "scheduler", NOW, own_room=anywhere())
         assert (settled.applied, len(settled.claims)) == (2, 2)
 
     toy()

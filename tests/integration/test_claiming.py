@@ -134,7 +134,7 @@ def test_what_is_too_large_to_come_along_is_read_for_the_request(place, toy):
     large = {"signs": Random(7).randbytes(2000).hex()}
     process = toy(**(large if place == "input" else {"n": 1}))
     (one,) = claim()
-    settle_replies.settle([a_result(one, **(large if place == "result" else {"n": 2}))], "s", NOW)
+    settle_replies.apply([a_result(one, **(large if place == "result" else {"n": 2}))], "s", NOW)
 
     taken = look()
 
@@ -145,7 +145,7 @@ def test_what_is_too_large_to_come_along_is_read_for_the_request(place, toy):
 def test_a_step_that_failed_before_comes_with_its_failures(toy):
     toy()
     (one,) = claim()
-    settle_replies.settle([a_fault(one, "transient")], "s", NOW)
+    settle_replies.apply([a_fault(one, "transient")], "s", NOW)
     Step.objects.update(began_at=None, not_before=NOW)
 
     (again,) = look()

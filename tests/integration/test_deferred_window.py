@@ -79,7 +79,7 @@ def test_a_settlement_counts_what_it_defers(wire):
     first, other = sorted(found, key=lambda one: one.process_id)
     later = Reply(first.step_id, first.claim_id, 1, deferral=DEFERRAL)
 
-    settled = settle_replies.settle([later, a_result(other)], "scheduler", NOW, own_room=anywhere())
+    settled = settle_replies.apply([later, a_result(other)], "scheduler", NOW, own_room=anywhere())
 
     assert (settled.applied, settled.claims) == (2, [])
     assert only(deferring, "one").deferral is not None

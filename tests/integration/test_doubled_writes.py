@@ -95,7 +95,7 @@ def test_a_claim_ends_once(toy):
     with pytest.raises(LostRow):
         read_twice(process, end(held.claim_id), end(held.claim_id))
 
-    settled = settle_replies.settle([a_result(held)], "scheduler", NOW)
+    settled = settle_replies.apply([a_result(held)], "scheduler", NOW)
     assert settled.applied == 1
     assert Journal.objects.filter(step=only(process, "one"), event="processed").count() == 1
 

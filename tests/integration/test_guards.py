@@ -54,7 +54,7 @@ class TestRoom:
         (taken,) = claim()
         deferral = Reply(taken.step_id, taken.claim_id, 1, deferral=DEFERRAL)
 
-        settled = settle_replies.settle([deferral], "scheduler", NOW, own_room=anywhere())
+        settled = settle_replies.apply([deferral], "scheduler", NOW, own_room=anywhere())
 
         assert only(first, "only").deferral is not None
         assert settled.waited_for == {"toy.gamma"}
@@ -64,16 +64,14 @@ class TestRoom:
         Flow.objects.filter(agent="toy.gamma").update(window=1)
         line(1, "toy_narrow")
         (taken,) = claim()
-        settle_replies.settle(
-            [Reply(taken.step_id, taken.claim_id, 1, deferral=DEFERRAL)], "s", NOW
-        )
+        settle_replies.apply([Reply(taken.step_id, taken.claim_id, 1, deferral=DEFERRAL)], "s", NOW)
         line(2, "toy_narrow")
         claim()
         line(3, "toy_narrow")
 
         result = Reply(taken.step_id, taken.claim_id, 1, result={})
 
-        settled = settle_replies.settle([result], "scheduler", NOW, own_room=anywhere())
+        settled = settle_replies.apply([result], "scheduler", NOW, own_room=anywhere())
 
         assert (settled.claims, settled.waited_for) == ([], set())
 
@@ -93,7 +91,7 @@ class TestRoom:
         taken = claim()
         holds.hold("step", "two", actor="ann", reason="", now=NOW)
 
-        settled = settle_replies.settle(
+        settled = settle_replies.apply(
             [Reply(taken[0].step_id, taken[0].claim_id, 1, result={})], "s", own_room=anywhere()
         )
 

@@ -42,11 +42,11 @@ def _each_verb(toy: Toy) -> None:
     """Run every verb whose plans are kept, in tables that are all but empty."""
     now = timezone.now()
     SinkFactory(process=toy(), address="q", last=1, next_try_at=now)
-    settle_replies.settle([a_result(started())], "s1", own_room=anywhere())
+    settle_replies.apply([a_result(started())], "s1", own_room=anywhere())
     toy()
     toy()
     several = claim()
-    settle_replies.settle([a_result(one) for one in several], "s1", own_room=anywhere())
+    settle_replies.apply([a_result(one) for one in several], "s1", own_room=anywhere())
     settle_replies.advance([Process.objects.latest("pk").pk], "s1")
     request_data.material(claim_steps.claim_due({"toy.alpha", "toy.beta"}, anywhere()))
     _expire_some(toy)
@@ -176,7 +176,7 @@ def test_kept_plans_change_nothing_inside_an_outer_transaction(toy):
         with prepared_plans.kept():
             # The transaction's first, and without a savepoint before it.
             dialect.fetch("SELECT 1")
-        assert settle_replies.settle([reply], "s1").applied == 1
+        assert settle_replies.apply([reply], "s1").applied == 1
         assert dialect.fetch("SHOW enable_seqscan") == [("on",)]
 
     assert _kept() == {}
@@ -212,7 +212,7 @@ def test_statements_can_still_be_written_down(toy):
     before = _kept()
 
     with CaptureQueriesContext(connection) as captured:
-        assert settle_replies.settle([reply], "s1").applied == 1
+        assert settle_replies.apply([reply], "s1").applied == 1
 
     assert any("UPDATE workers_step" in query["sql"] for query in captured.captured_queries)
     assert _kept() == before
@@ -378,7 +378,7 @@ def test_who_looks_on_sees_each_statement(toy):
         return execute(text, *rest)
 
     with connection.execute_wrapper(note):
-        assert settle_replies.settle([reply], "s1").applied == 1
+        assert settle_replies.apply([reply], "s1").applied == 1
 
     assert len(_kept()) > 5
     # In the words of who sent them: the server numbers the parameters.

@@ -107,7 +107,7 @@ def test_settlement_takes_what_waits_though_there_is_room(seconds, waited_for):
     (first,) = claim_steps.claim_due({"toy.alpha"}, here, NOW)
     reply = Reply(first.step_id, first.claim_id, first.attempt, result={})
 
-    settled = settle_replies.settle(
+    settled = settle_replies.apply(
         [reply],
         "agent@test",
         NOW + timedelta(seconds=seconds),

@@ -92,7 +92,7 @@ def test_a_person_acts_while_what_was_reserved_is_not_yet_read(
     wire, sandbox, order, act, monkeypatch
 ):
     with monkeypatch.context() as slow:
-        slow.setattr(replies, "settle_filed", lambda step_ids, settle_here: None)
+        slow.setattr(replies, "hand_over_filed", lambda step_ids, settle_here: None)
         until_at_work(wire, "reserve_stock")
     assert Step.objects.get(name="reserve_stock").reply
     act_on(act, order, "reserve_stock")

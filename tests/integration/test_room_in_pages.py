@@ -45,7 +45,7 @@ def test_a_step_that_is_claimed_and_ended_stays_on_its_page():
     before = hot_updates("workers_step")
     taken = claim_steps.claim_due({"toy.alpha"}, anywhere())
     replies = [Reply(one.step_id, one.claim_id, one.attempt, result={}) for one in taken]
-    settled = settle_replies.settle(replies, "scheduler", own_room=anywhere())
+    settled = settle_replies.apply(replies, "scheduler", own_room=anywhere())
     waited = claim_steps.claim_due(settled.waited_for, anywhere())
 
     assert (len(taken), len(settled.claims), len(waited)) == (1, 1, 1)

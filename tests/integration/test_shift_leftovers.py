@@ -131,7 +131,7 @@ def test_filed_reply_whose_process_is_held_is_looked_at_again(wire, monkeypatch)
     (found,) = claim(timezone.now())
     monkeypatch.setattr(load, "lock_of", lambda *_args, **_options: [])
 
-    scheduler.settle([Reply(found.step_id, found.claim_id, 1, result={})], filed=True)
+    scheduler.settle([Reply(found.step_id, found.claim_id, 1, result={}, is_filed=True)])
 
     assert len(asked) == 1
 

@@ -81,7 +81,7 @@ def test_a_reply_after_the_expiry_changes_nothing(toy):
     found, _ = expire_once()
     before = Step.objects.filter(process=process).values().get(name="one")
 
-    settled = settle_replies.settle([a_result(found)], "scheduler", AFTER)
+    settled = settle_replies.apply([a_result(found)], "scheduler", AFTER)
 
     assert (settled.applied, settled.stale) == (0, 1)
     assert Step.objects.filter(process=process).values().get(name="one") == before

@@ -41,7 +41,7 @@ def started() -> Claim:
 
 def settle(replies: Sequence[Reply], now: datetime = NOW) -> SettleResult:
     """Settle replies in a process with room for any calls."""
-    return settle_replies.settle(replies, "scheduler", now, own_room=anywhere())
+    return settle_replies.apply(replies, "scheduler", now, own_room=anywhere())
 
 
 def test_a_result_settles_its_step_and_claims_the_next(toy):
@@ -91,7 +91,7 @@ def test_a_filed_reply_that_another_scheduler_has_settled_since_is_no_late_one(t
     settle([reply])
     told = list(Journal.objects.values_list("pk", flat=True))
 
-    settled = settle_replies.settle([reply], "scheduler", NOW, filed=True)
+    settled = settle_replies.apply([structs.replace(reply, is_filed=True)], "scheduler", NOW)
 
     assert (settled.applied, settled.stale, settled.claims) == (0, 0, [])
     assert list(Journal.objects.values_list("pk", flat=True)) == told
@@ -293,7 +293,7 @@ def test_a_filed_reply_is_settled_from_its_row(toy):
     assert filed_replies.file(a_result(found, n=2), "agent@test", NOW)
 
     (filed,) = filed_replies.filed(10)
-    settled = settle_replies.settle([filed], "scheduler", NOW, filed=True)
+    settled = settle_replies.apply([filed], "scheduler", NOW)
 
     assert settled.applied == 1
     one = only(process, "one")

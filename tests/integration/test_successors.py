@@ -178,7 +178,7 @@ def test_what_a_reply_that_cannot_be_stored_leads_to_wakes_once(monkeypatch):
     woken: list[set[str]] = []
     waiting = settle_replies.SettleResult(waited_for={"toy.alpha"}, applied=1)
     outcomes = [ValueError("what is that?"), waiting]
-    monkeypatch.setattr(settle_replies, "settle", Mock(side_effect=outcomes))
+    monkeypatch.setattr(settle_replies, "apply", Mock(side_effect=outcomes))
     monkeypatch.setattr(settlement.waking, "wake", woken.append)
 
     assert scheduler.settle([Reply(1, uuid4(), 1, result={})], NOW).applied == 1

@@ -53,7 +53,7 @@ def once(ledger: Ledger) -> Callable[[Aftermath], None]:
 
 
 def test_a_workflow_that_heals_is_killed_everywhere_and_heals(ledger):
-    points = ["runner.run", "settle_replies.settle"]
+    points = ["runner.run", "settle_replies.apply"]
     told: list[tuple[int, int]] = []
 
     survey = crash_everywhere(
@@ -67,7 +67,7 @@ def test_a_workflow_that_heals_is_killed_everywhere_and_heals(ledger):
 
     # Two steps, each called and settled once; every stop of both points, both fates.
     stops = ["runner.run:before", "runner.run:after"]
-    stops += [f"settle_replies.settle:{stop}" for stop in ("before", "written", "after")]
+    stops += [f"settle_replies.apply:{stop}" for stop in ("before", "written", "after")]
     wanted = [Crash(stop, hit, fate) for stop in stops for hit in (1, 2) for fate in (False, True)]
     assert sorted(survey.crashes, key=str) == sorted(wanted, key=str)
     assert survey.points == set(stops)
@@ -79,7 +79,7 @@ def test_crash_tester_alternates_fates_if_one_fate_suffices(ledger):
         begin,
         once(ledger),
         prepare=ledger.clear,
-        points=["settle_replies.settle"],
+        points=["settle_replies.apply"],
         most_hits=1,
         both_fates=False,
     )
@@ -176,10 +176,10 @@ def test_replies_die_with_their_process(ledger):
 
     def check(after: Aftermath) -> None:
         once(ledger)(after)
-        if after.crash is not None and after.crash.point == "settle_replies.settle:before":
+        if after.crash is not None and after.crash.point == "settle_replies.apply:before":
             assert Journal.objects.filter(event="expired").count() == 1
 
-    crash_everywhere(begin, check, prepare=ledger.clear, points=["settle_replies.settle"])
+    crash_everywhere(begin, check, prepare=ledger.clear, points=["settle_replies.apply"])
 
 
 def test_messages_come_again_or_are_lost():

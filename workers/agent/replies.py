@@ -18,8 +18,8 @@ AGAIN_SECONDS = 0.5
 
 log = logging.getLogger(__name__)
 
-#: Settles replies in this process.  Filed ones are read from rows.
-SettleHere = Callable[[Sequence[Reply], bool], object]
+#: Settles replies in this process.
+SettleHere = Callable[[Sequence[Reply]], object]
 
 
 def hand_over(answers: Sequence[Reply], settle_here: SettleHere) -> Sequence[Reply]:
@@ -32,7 +32,7 @@ def hand_over(answers: Sequence[Reply], settle_here: SettleHere) -> Sequence[Rep
         return ()
     with soft_limit_masked():
         try:
-            settle_here(answers, False)
+            settle_here(answers)
         except Exception:
             log.warning("replies_filed", extra={"replies": len(answers)}, exc_info=True)
             return _file(answers, settle_here)
@@ -46,14 +46,14 @@ def hand_over_at_last(answers: Sequence[Reply], settle_here: SettleHere) -> None
             sleep(AGAIN_SECONDS)
 
 
-def settle_filed(step_ids: Sequence[int], settle_here: SettleHere) -> None:
-    """Settle replies filed on their steps: here, or else by waking the Scheduler."""
+def hand_over_filed(step_ids: Sequence[int], settle_here: SettleHere) -> None:
+    """Hand over replies filed on their steps: settle them here, or else wake the Scheduler."""
     if not step_ids:
         return
     with soft_limit_masked():
         try:
             if filed := filed_replies.of(step_ids):
-                settle_here(filed, True)
+                settle_here(filed)
         except Exception:
             log.warning("filed_replies_left", extra={"replies": len(step_ids)}, exc_info=True)
             dispatch.wake_scheduler()
@@ -71,7 +71,7 @@ def _file(answers: Sequence[Reply], settle_here: SettleHere) -> Sequence[Reply]:
             left = answers[index:]
             _note_away(len(left), error)
             break
-    settle_filed(filed, settle_here)
+    hand_over_filed(filed, settle_here)
     return left
 
 

@@ -111,7 +111,7 @@ class Shift:
         except SoftTimeLimitExceeded:
             log.warning("soft_limit_reached", extra={"silent": self._calls.left})
         for answers in self._kept.values():
-            replies.hand_over_at_last(answers, self._settle)
+            replies.hand_over_at_last(answers, self._settle_here)
         if self._calls.left:
             self._outstay()
         self._release_unanswered()
@@ -338,7 +338,7 @@ class Shift:
                 filed.append(call.work.request.step_id)
             elif call.reply is not None:
                 answers[call.work.agent].append(call.reply)
-        replies.settle_filed(filed, self._settle)
+        replies.hand_over_filed(filed, self._settle_here)
         is_again = monotonic() >= self._again_at
         for agent in list(self._kept):
             if is_again:
@@ -346,15 +346,15 @@ class Shift:
             else:
                 self._kept[agent] += answers.pop(agent, [])
         for agent, agent_answers in answers.items():
-            if left := replies.hand_over(agent_answers, self._settle):
+            if left := replies.hand_over(agent_answers, self._settle_here):
                 self._kept[agent] = list(left)
                 self._again_at = monotonic() + replies.AGAIN_SECONDS
 
-    def _settle(self, batch: Sequence[Reply], filed: bool) -> None:
+    def _settle_here(self, batch: Sequence[Reply]) -> None:
         """Settle replies, and start next steps here while there is room."""
         room, began = self._room(), monotonic()
         try:
-            result = scheduler.settle(batch, filed=filed, own_room=room)
+            result = scheduler.settle(batch, own_room=room)
         except BaseException:
             room.is_answered = False
             self._unanswered.append(room)

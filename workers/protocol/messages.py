@@ -53,6 +53,8 @@ class Reply(msgspec.Struct, frozen=True):
     key: str = ""
     #: The agent was not called, so this says nothing about its service.
     is_uncalled: bool = False
+    #: Read from its step's row: a Scheduler may have settled it since.
+    is_filed: bool = False
 
     @classmethod
     def of_deferral(cls, request: Request, deferral: dict[str, Any]) -> "Reply":

@@ -34,7 +34,7 @@ def advance(now: datetime | None = None) -> int:
     worker = me("scheduler")
     look = find_work.look(now)
     try:
-        count = _settle(look, worker, now)
+        count = _catch_up(look, worker, now)
     finally:
         # Rare work comes last, because no wake-up is sent for it; and whatever became of the rest.
         if look.is_poll_due and leases.is_due(leases.POLL, sas.poll_seconds, now):
@@ -47,12 +47,12 @@ def advance(now: datetime | None = None) -> int:
     return count + len(due)
 
 
-def _settle(look: find_work.Look, worker: str, now: datetime | None) -> int:
+def _catch_up(look: find_work.Look, worker: str, now: datetime | None) -> int:
     """Settle filed replies, and decide about flagged processes; return how many."""
     limit = int(sas.settle_batch)
     count = 0
     while look.has_filed and (filed := filed_replies.filed(limit)):
-        applied = settle(filed, now, filed=True).applied
+        applied = settle(filed, now).applied
         count += applied
         if not applied:
             break

@@ -21,11 +21,7 @@ UNUSABLE = "reply_unusable"
 
 
 def settle(
-    batch: Sequence[Reply],
-    now: datetime | None = None,
-    *,
-    filed: bool = False,
-    own_room: Room | None = None,
+    batch: Sequence[Reply], now: datetime | None = None, *, own_room: Room | None = None
 ) -> SettleResult:
     """Apply replies, and start the steps that they made ready in ``own_room``.
 
@@ -33,7 +29,17 @@ def settle(
     whatever reason, counts as a failure of its own step and holds up no other.  Raises when the
     database is unavailable.
     """
-    result = _apply(batch, now, filed=filed, own_room=own_room)
+
+    def apply(part: Sequence[Reply]) -> SettleResult:
+        return settle_replies.apply(part, me("scheduler"), now, own_room=own_room)
+
+    unusable: list[Reply] = []
+    parts = isolation.apart(
+        batch, apply, lambda reply, _error: unusable.append(_unusable(reply)), name=_name
+    )
+    # If not even that can be applied, its claim expires, as if no reply had come.
+    parts += isolation.apart(unusable, apply, lambda _reply, _error: None, name=_name)
+    result = parts[0] if len(parts) == 1 else _add(parts)
     follow(result, now, is_taking=own_room is not None)
     return result
 
@@ -47,26 +53,6 @@ def follow(result: SettleResult, now: datetime | None = None, *, is_taking: bool
     if not is_taking:
         waking.wake(result.waited_for)
     waking.pass_on(now)
-
-
-def _apply(
-    batch: Sequence[Reply], now: datetime | None, *, filed: bool, own_room: Room | None
-) -> SettleResult:
-    def apply(part: Sequence[Reply], is_filed: bool) -> SettleResult:
-        return settle_replies.settle(part, me("scheduler"), now, filed=is_filed, own_room=own_room)
-
-    unusable: list[Reply] = []
-    parts = isolation.apart(
-        batch,
-        lambda part: apply(part, filed),
-        lambda reply, _error: unusable.append(_unusable(reply)),
-        name=_name,
-    )
-    # If not even that can be applied, its claim expires, as if no reply had come.
-    parts += isolation.apart(
-        unusable, lambda part: apply(part, False), lambda _reply, _error: None, name=_name
-    )
-    return parts[0] if len(parts) == 1 else _add(parts)
 
 
 def _name(reply: Reply) -> str:

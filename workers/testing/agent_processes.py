@@ -88,7 +88,7 @@ def call(wire: Wire, works: Sequence[Work]) -> None:
             work.deadline.begin()
         if work.agent.is_local:
             if runner.perform_local(work):
-                replies.settle_filed([work.request.step_id], settle_here(wire))
+                replies.hand_over_filed([work.request.step_id], settle_here(wire))
         elif (reply := runner.call(work, runner.IN_MAIN_THREAD)) is not None:
             answers.append(reply)
     if answers:
@@ -104,8 +104,8 @@ def settle(wire: Wire, answers: Sequence[Reply]) -> None:
 def settle_here(wire: Wire) -> replies.SettleHere:
     """Return what settles replies in a process."""
 
-    def settle_in(batch: Sequence[Reply], filed: bool) -> None:
-        result = scheduler.settle(batch, filed=filed, own_room=room())
+    def settle_in(batch: Sequence[Reply]) -> None:
+        result = scheduler.settle(batch, own_room=room())
         scheduler.wake(result.waited_for)
         begin(wire, result.claims)
 

@@ -122,7 +122,7 @@ def steer(verb: Callable[..., Any], *given: Any, on: Any, **named: Any) -> Call:
 def settle(*names: str, on: Any = order.at_work, how: str = "", **kind: Any) -> Call:
     """Return the call that settles replies of this kind: those of steps, or the scene's own."""
     replies = Of(lambda scene: [scene.reply(name, **kind) for name in (names or ("",))])
-    return call(settle_replies.settle, replies, "agent", own_room=ROOM, on=on, how=how)
+    return call(settle_replies.apply, replies, "agent", own_room=ROOM, on=on, how=how)
 
 
 def _unbegun(delivery: Any, others: Any, actor: str) -> Any:
@@ -220,7 +220,7 @@ _OF_PROCESSES = (
     settle(fault=AWAY, how="unavailable"),
     settle(fault=FaultRecord("refused", "declined", "no"), how="a refusal"),
     settle(deferral=DEFERRAL, how="a deferral"),
-    call(settle_replies.settle, FILED, "scheduler", filed=True, on=order.filed, how="filed"),
+    call(settle_replies.apply, FILED, "scheduler", on=order.filed, how="filed"),
     call(settle_replies.advance, ALONE, "x", None, _carry_out, on=TO_DECIDE),
     call(filed_replies.file, REPLY, "agent", on=order.at_work),
     call(release.release_unfinished, "run-1", "worker", on=(order.at_work, order.turned_round)),

@@ -65,7 +65,7 @@ def at_work(seconds: float = 5) -> Scene:
 def _settle(scene: Scene, *names: str) -> None:
     """Settle results in the process that goes on with the next steps."""
     replies = [scene.reply(name) for name in names]
-    note(scene, settle_replies.settle(replies, "scheduler", own_room=here()).claims)
+    note(scene, settle_replies.apply(replies, "scheduler", own_room=here()).claims)
 
 
 def expired() -> Scene:
@@ -89,7 +89,7 @@ def filed() -> Scene:
 def deferred(seconds: float = 3) -> Scene:
     scene = at_work(seconds + 2)
     with at(seconds):
-        settle_replies.settle([scene.reply(deferral=DEFERRAL)], "scheduler")
+        settle_replies.apply([scene.reply(deferral=DEFERRAL)], "scheduler")
     return scene
 
 
@@ -108,7 +108,7 @@ def parked() -> Scene:
     scene = at_work(4)
     with at(3):
         fault = structs.replace(FAULT, retry_after=600.0)
-        settle_replies.settle([scene.reply(fault=fault)], "scheduler")
+        settle_replies.apply([scene.reply(fault=fault)], "scheduler")
     del scene.taken["left"]
     return scene
 
@@ -117,7 +117,7 @@ def in_error() -> Scene:
     """One branch has failed for good, the other is at work."""
     scene = at_work()
     with at(3):
-        settle_replies.settle([scene.reply("right", fault=FAULT)], "scheduler")
+        settle_replies.apply([scene.reply("right", fault=FAULT)], "scheduler")
     scene.step = "right"
     return scene
 
@@ -126,7 +126,7 @@ def left_to_decide() -> Scene:
     """A supervisor has left a policy to the Scheduler; the other branch is done."""
     scene = at_work(60)
     with at(50):
-        settle_replies.settle([scene.reply("left")], "scheduler")
+        settle_replies.apply([scene.reply("left")], "scheduler")
     with at(3):
         expire_claims.expire("supervisor")
     scene.step = "right"
@@ -145,7 +145,7 @@ def ended_without() -> Scene:
     """The order is processed, and its last step was skipped."""
     scene = last()
     with at(2):
-        settle_replies.settle([scene.reply(fault=FAULT)], "scheduler")
+        settle_replies.apply([scene.reply(fault=FAULT)], "scheduler")
         operations.skip(scene.process_id, scene.step, **OPERATOR)
     return scene
 

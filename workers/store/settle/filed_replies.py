@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from workers.exceptions import MessageError
 from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import Reply
@@ -78,9 +80,9 @@ def of(step_ids: Sequence[int]) -> list[Reply]:
 
 def _read(step_id: int, claim_id: Any, attempt: int, body: Any) -> Reply:
     try:
-        return Reply.from_wire(dialect.document(body))
+        return replace(Reply.from_wire(dialect.document(body)), is_filed=True)
     except MessageError as error:
         # Code of another version filed it; left alone, it would be read again forever.  The outcome
         # of the call is unknown, so the step stays in doubt.
         fault = FaultRecord("transient", "reply_unreadable", str(error))
-        return Reply(step_id, UUID(str(claim_id)), attempt, fault=fault)
+        return Reply(step_id, UUID(str(claim_id)), attempt, fault=fault, is_filed=True)

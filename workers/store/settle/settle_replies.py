@@ -34,12 +34,11 @@ class SettleResult:
     has_skipped: bool = False
 
 
-def settle(
+def apply(
     replies: Sequence[Reply],
     worker: str,
     now: datetime | None = None,
     *,
-    filed: bool = False,
     own_room: Room | None = None,
 ) -> SettleResult:
     """Apply replies whose claims still hold, and carry their processes on.
@@ -49,32 +48,32 @@ def settle(
 
     A reply whose claim holds is accepted however late it is read.  A stale one moves no step: the
     first of its claim is journalled, the rest are only counted.  A success that contradicts how
-    its step ended is told; see ``late_success``.  ``filed`` replies were read from their rows:
+    its step ended is told; see ``late_success``.  Filed replies are settled apart from others:
     another scheduler may have settled one since, so processes that another session holds are
     skipped.
 
     A lone reply means an idle system: if the agents of the next steps can be predicted, it saves
     one round trip.  With many replies, that would lock the shared flow rows for longer.
     """
-    if own_room is not None and len(replies) == 1 and not filed:
+    if own_room is not None and len(replies) == 1 and not replies[0].is_filed:
         with suppress(Unforeseen):
-            return _settle(replies, worker, now, foresees=True, own_room=own_room)
-    return _settle(replies, worker, now, filed=filed, own_room=own_room)
+            return _apply(replies, worker, now, own_room, foresees=True)
+    return _apply(replies, worker, now, own_room)
 
 
 @collected_later
 @load.again_when_lost
 @prepared_plans.kept()
-def _settle(
+def _apply(
     replies: Sequence[Reply],
     worker: str,
     now: datetime | None,
+    own_room: Room | None,
     *,
-    filed: bool = False,
     foresees: bool = False,
-    own_room: Room | None = None,
 ) -> SettleResult:
-    """Settle as ``settle`` does; with ``foresees``, may raise ``Unforeseen``, with nothing done."""
+    """Apply as ``apply`` does; with ``foresees``, may raise ``Unforeseen``, with nothing done."""
+    is_filed = all(reply.is_filed for reply in replies)
     ids = [reply.step_id for reply in replies]
     flow_answers: flow_control.FlowAnswers | None = None
 
@@ -85,17 +84,17 @@ def _settle(
     if own_room is not None:
         # The transaction may be repeated; what it took the first time was not written.
         own_room.renew()
-    with durable("settle_replies.settle"):
+    with durable("settle_replies.apply"):
         along = foresee if foresees else None
-        processes = load.lock_of(ids, now, skip_locked=filed, send_along=along)
+        processes = load.lock_of(ids, now, skip_locked=is_filed, send_along=along)
         owners = {step.id: (locked, step) for locked in processes for step in locked.steps}
         result = SettleResult()
         stale: list[Entry] = []
         answers: dict[str, list[bool]] = {}
         for reply in replies:
             if reply.step_id not in owners:
-                result.stale += not filed
-                result.has_skipped |= filed
+                result.stale += not is_filed
+                result.has_skipped |= is_filed
                 continue
             locked, step = owners[reply.step_id]
             agent = step.agent
@@ -105,7 +104,7 @@ def _settle(
                 result.applied += 1
                 if not reply.is_uncalled:
                     answers.setdefault(agent, []).append(reply.kind != "unavailable")
-            elif not filed:
+            elif not is_filed:
                 result.stale += 1
                 late_success.of_reply(locked, step, reply, worker)
                 stale.append(_stale(locked, reply, worker))
