@@ -93,9 +93,6 @@ def _old_rows(wire: Wire) -> None:
         ReceivedWebhook.objects.create(
             provider="toy-pay", message_id=f"msg_{number}", received_at=timezone.now()
         )
-        Journal.objects.create(
-            process_id=1_000_000 + number, event="submitted", at=timezone.now(), actor="submitter"
-        )
     wire.run_until_idle()
     submit("toy_line", subject="Toy under way", input={})
     ids = DeadLetter.objects.values_list("pk", flat=True)
