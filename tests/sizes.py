@@ -39,14 +39,14 @@ PARTS = (
     ),
     Part("ops", "workers/ops", lines=3_135, files=36),
     Part("privacy", "workers/privacy", lines=375, files=5),
-    Part("desk", "workers/desk", lines=15_042, files=156),
+    Part("desk", "workers/desk", lines=14_999, files=156),
     Part("test kit", "workers/testing", lines=1_137, files=13),
     Part("shop", "orders", lines=8_790, files=133),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=67_598, files=696),
+    Part("tests", "tests", lines=67_600, files=696),
 )
 #: The product in all, without tests.  Only a decision raises it, and is named here: ADR 116 by 72.
-PRODUCT = 48_282
+PRODUCT = 48_239
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
 DOCS_WORDS = 69_895
 

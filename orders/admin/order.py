@@ -70,11 +70,11 @@ class OrderAdmin(ProcessListAdmin):
         *MONEY_HEADS,
         *PROCESS_HEADS,
     )
+    acts = (resubmitting.RESUBMIT,)
     bulk_permissions = {"resubmit": resubmitting.PERMISSION}
 
     def views(self) -> list[View]:
         return [
-            ("resubmit", "<int:number>/resubmit/", resubmitting.resubmit_one),
             ("needs", "needs/", needs.show),
             *super().views(),
         ]

@@ -28,7 +28,11 @@ STEPS = {
     "book_shipment": "shipping.book",
 }
 #: The permissions of the engine's verbs.
-VERBS = (*dict.fromkeys(verb.permission for verb in verbs.VERBS), "operate_flow", "operate_hold")
+VERBS = (
+    *dict.fromkeys(verb.permission.removeprefix("workers.") for verb in verbs.VERBS),
+    "operate_flow",
+    "operate_hold",
+)
 ACTIONS = ("resubmit_order", "acknowledge_alert", "change_product", *VERBS)
 
 

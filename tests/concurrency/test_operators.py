@@ -36,7 +36,7 @@ def setting(process: Process, seconds: int) -> Callable[[], Any]:
     assert target.step is not None
     given = {"seen": str(target.step.timeout_seconds), "seconds": seconds}
     given |= {"sequence": fetched.sequence, "reason": "because"}
-    return lambda: Retime().perform(target, f"operator:{seconds}", dict(given))
+    return lambda: Retime().apply(target, f"operator:{seconds}", dict(given))
 
 
 @pytest.mark.postgresql

@@ -10,7 +10,6 @@ from django.utils.translation import gettext_lazy as _
 
 from workers.desk.admin import causes, filters, person, process_list, search, subjects, waiting
 from workers.desk.admin.actions import VERBS
-from workers.desk.admin.actions.page import view_of
 from workers.desk.admin.csv_files import PROCESS_HEADS, process_cells
 from workers.desk.admin.lists import View, column
 from workers.desk.admin.process_list import PROCESS_FILTERS, ProcessListAdmin
@@ -39,11 +38,10 @@ class ProcessAdmin(ProcessListAdmin):
     )
     ordering = ("-id",)
     csv_heads = PROCESS_HEADS
+    acts = VERBS
 
     def views(self) -> list[View]:
-        verbs = [(verb.name, f"<int:pk>/{verb.address}", view_of(verb)) for verb in VERBS]
         return [
-            *verbs,
             ("waiting", "waiting/", waiting.show),
             ("causes", "causes/", causes.show),
             ("person", "person/", person.show),

@@ -55,7 +55,7 @@ def perform(action: str, process_id: int, options: dict[str, Any]) -> ActionResu
             lines, facts = list(_lines(preview)), dict(preview.facts)
         else:
             data = verb.data_of(target, options) | {"reason": reason, "sequence": None}
-            outcome = verb.perform(target, actor(), data)
+            outcome = verb.apply(target, actor(), data)
             lines, facts = [outcome.message], dict(outcome.facts)
     except (StateError, MessageError, UnknownWorkflow) as refusal:
         raise CommandError(str(refusal)) from None

@@ -8,17 +8,25 @@ from typing import Any, ClassVar, TypeVar
 
 from django import forms
 from django.core.management.base import CommandError
+from django.http import Http404, HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.desk.admin import masking, snapshot
+from workers.client import operations
+from workers.desk.admin import masking, showing, snapshot
+from workers.desk.admin.actions import places
+from workers.desk.admin.actions.page import actor
+from workers.desk.admin.actions.places import Place
+from workers.desk.admin.actions.row_act import RowAct
 from workers.desk.admin.masking import UNMASKED, Mask
 from workers.desk.admin.wording import Text
 from workers.exceptions import StateError
 from workers.models import Process, Step
 from workers.protocol.faults import FaultRecord
+from workers.rules.approved_acts import Act
 from workers.rules.rows import ProcessRow, StepRow
 from workers.rules.transitions import LockedProcess
+from workers.rules.two_persons import NEEDS_ANOTHER
 from workers.states import PEOPLE
 from workers.store.db import dialect
 from workers.store.operate import two_persons
@@ -199,36 +207,26 @@ class Option:
             )
 
 
-class Verb:
+class Verb(RowAct):
     """One verb: its URL, permission, preview, options, words, and the engine's verb behind it.
 
     Everything that a page, the terminal, the journal's readers and a request for approval know of
     a verb is declared here, once.  Its sentences may name what ``Target.words`` has.
     """
 
-    #: In its URL.
-    name: ClassVar[str]
-    #: On links to its page, and first in the page's title.
-    label: ClassVar[Text]
-    #: On the button that carries it out.
-    button: ClassVar[Text]
-    #: The permission it needs, in the app ``workers``.
-    permission: ClassVar[str]
-    #: The URL pattern below the process's; it has ``<step>`` if the verb is about a step.
-    address: ClassVar[str]
-    form: ClassVar[type[VerbForm]] = VerbForm
-    template: ClassVar[str] = "admin/workers/verb.html"
-    #: It undoes or ends something.
-    is_grave: ClassVar[bool] = False
+    model = Process
+    form: type[VerbForm] = VerbForm
+    template = "admin/workers/verb.html"
+    #: The sentence of its preview.
+    sentence: Text = ""
     #: Its name at a terminal, if that is not ``name`` with hyphens.
     command: ClassVar[str] = ""
     #: What it asks at a terminal, beside the step and the reason.
     options: ClassVar[tuple[Option, ...]] = ()
     #: Sentences for the journal's events that only this verb writes, by event.
     events: ClassVar[Mapping[str, Text]] = {}
-    #: The sentence of its preview, and what its message says after the subject.
-    sentence: ClassVar[Text] = ""
-    done: ClassVar[Text] = ""
+    #: What its message says after the subject.
+    done_text: ClassVar[Text] = ""
     #: The fact for programs; its value is the step's name, or True.
     fact: ClassVar[str] = ""
     #: Names of the form's data that a request for approval keeps, beside the reason.
@@ -262,8 +260,8 @@ class Verb:
         return {name: data[name] for name in self.kept}
 
     def permissions_for(self, target: Target) -> tuple[str, ...]:
-        """Return all the permissions that this verb needs, with their app labels."""
-        return (f"workers.{self.permission}",)
+        """Return all the permissions that this verb needs."""
+        return (self.permission,)
 
     def rehearse(self, target: Target, stage: LockedProcess) -> Any:
         """Try it on copies of the rows; raise ``StateError`` if it is not possible now."""
@@ -313,7 +311,7 @@ class Verb:
         """Call the engine's verb with the form's data."""
         raise NotImplementedError
 
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
+    def apply(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
         """Carry the verb out with the form's data.
 
         Raises ``StateError``, and changes nothing, if the store refuses, or if it takes two
@@ -326,16 +324,78 @@ class Verb:
     def outcome(self, target: Target, result: Any, data: Mapping[str, Any]) -> Outcome:
         """Return what was done; ``result`` is that of the engine's verb."""
         facts = {self.fact: target.step_name if target.step is not None else True}
-        return outcome_about(target, str(self.done) % target.words, **facts)
+        return outcome_about(target, str(self.done_text) % target.words, **facts)
 
     def title(self, target: Target) -> str:
         if target.step is None:
             return f"{self.label}: {target.process.subject}"
         return f"{self.label}: {target.step_name}, {target.process.subject}"
 
-    def beside(self, target: Target, form: forms.Form) -> dict[str, Any]:
-        """Return additional context for the verb's own template."""
-        return {}
+    def place(self, request: HttpRequest, target: Target) -> Place:
+        """Return the page to go back to."""
+        return places.of(request, target.process)
+
+    def find(self, request: HttpRequest, **address: Any) -> Target:
+        try:
+            target = read(address["pk"], lambda process: showing.is_shown(request, process))
+        except Process.DoesNotExist:
+            raise Http404 from None
+        at_step = target.at(address["step"]) if "step" in address else target
+        if at_step is None:
+            raise Http404
+        return at_step
+
+    def may(self, request: HttpRequest, row: Target | None = None) -> bool:
+        # Which permissions it takes may depend on the step.
+        return row is None or request.user.has_perms(self.permissions_for(row))
+
+    def why_not(self, row: Target) -> str:
+        return self.refusal(row)
+
+    def form_of(
+        self, row: Target, data: Mapping[str, Any] | None = None, initial: Any = None
+    ) -> VerbForm:
+        form = self.form(row, data)
+        form.initial["reason"] = (initial or {}).get("reason", "")
+        return form
+
+    def is_ready(self, form: VerbForm) -> bool:
+        return form.is_valid() and form.is_confirmed
+
+    def refusal_of(self, row: Target, form: VerbForm) -> str:
+        return form.outdated() or self.refusal(row)
+
+    def perform(self, request: HttpRequest, row: Target, data: dict[str, Any]) -> str:
+        """Act, or ask for approval if that takes two persons."""
+        try:
+            return self.apply(row, actor(request), dict(data)).message
+        except StateError as refusal:
+            if refusal.code not in NEEDS_ANOTHER:
+                raise
+        step = row.step.name if row.step else ""
+        number = operations.ask_for_approval(
+            row.process.pk,
+            Act(self.name, step, self.params(row, actor(request), data)),
+            actor=actor(request),
+            reason=data["reason"],
+            sequence=data["sequence"],
+        )
+        text = _("request %(n)d waits for a second person; nothing has changed.")
+        return message_about(row, text % {"n": number})
+
+    def logged(self, row: Target) -> Process:
+        return row.process
+
+    def url(self, request: HttpRequest, row: Target) -> str:
+        return self.place(request, row).url
+
+    def context(self, request: HttpRequest, row: Target) -> dict[str, Any]:
+        return {
+            "target": row,
+            "preview": None if self.refusal(row) else self.preview(row),
+            "place": self.place(request, row),
+            "server_now": row.now.isoformat(),
+        }
 
 
 def _takes_two(stage: LockedProcess, moves: Collection[str]) -> str:

@@ -72,8 +72,8 @@ class Answer(Verb):
     name = "answer"
     label = lazy("Answer")
     button = lazy("Approve")
-    permission = "answer_step"
-    address = "steps/<str:step>/answer/"
+    permission = "workers.answer_step"
+    address = "<int:pk>/steps/<str:step>/answer/"
     form = AnswerForm
     template = "admin/workers/answer.html"
 
@@ -123,7 +123,7 @@ class Answer(Verb):
     def params(self, target: Target, actor: str, data: Mapping[str, Any]) -> dict[str, Any]:
         return {"body": answers.body_of(_answer(actor, data))}
 
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
+    def apply(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
         assert target.step is not None
         name = target.step.name
         outcome = answers.by_person(

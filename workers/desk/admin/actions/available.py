@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from django.http import HttpRequest
-from django.urls import reverse
 
 from workers.desk.admin.actions import VERBS, Verb
 from workers.desk.admin.actions.action import Target
@@ -91,5 +90,5 @@ def url_of(verb: Verb, target: Target, origin: str = "") -> str:
     args: list[int | str] = [target.process.pk]
     if verb.is_of_step:
         args.append(target.step_name)
-    address = reverse(f"admin:workers_process_{verb.name}", args=args)
+    address = verb.address_of(*args)
     return f"{address}?from={origin}" if origin else address

@@ -115,8 +115,7 @@ class EditInput(Verb):
     name = "input"
     label = lazy("Edit the input")
     button = lazy("Preview")
-    permission = "edit_input"
-    address = "input/"
+    permission = "workers.edit_input"
     form = InputForm
     template = "admin/workers/edit_input.html"
     command = "edit"

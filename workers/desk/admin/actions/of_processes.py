@@ -34,13 +34,12 @@ class Pause(Verb):
     name = "pause"
     label = lazy("Pause")
     button = lazy("Pause it")
-    permission = "pause_process"
-    address = "pause/"
+    permission = "workers.pause_process"
     events: ClassVar = {"paused": lazy("Paused by an operator")}
     sentence = lazy(
         "Nothing of %(subject)s starts until somebody resumes it; its deadline still counts."
     )
-    done = lazy("paused.")
+    done_text = lazy("paused.")
     fact = "paused"
     operate = staticmethod(operations.pause)
 
@@ -56,8 +55,7 @@ class Resume(Verb):
     name = "resume"
     label = lazy("Resume")
     button = lazy("Resume it")
-    permission = "pause_process"
-    address = "resume/"
+    permission = "workers.pause_process"
     events: ClassVar = {"unpaused": lazy("Resumed by an operator")}
     sentence = lazy("%(subject)s goes on by itself from where it is.")
 
@@ -102,8 +100,7 @@ class Resubmit(Verb):
     name = "resubmit"
     label = lazy("Resubmit")
     button = lazy("Resubmit")
-    permission = "resubmit_process"
-    address = "resubmit/"
+    permission = "workers.resubmit_process"
     form = ResubmitForm
     options = (
         Option(
@@ -194,8 +191,7 @@ class Cancel(_Undo):
     name = "cancel"
     label = lazy("Cancel")
     button = lazy("Cancel it")
-    permission = "cancel_process"
-    address = "cancel/"
+    permission = "workers.cancel_process"
     end = ProcessState.CANCELLED
     sentence = lazy(
         "%(subject)s stops here, what it did is undone, and it ends as cancelled: "
@@ -207,8 +203,7 @@ class Compensate(_Undo):
     name = "compensate"
     label = lazy("Undo")
     button = lazy("Undo it")
-    permission = "compensate_process"
-    address = "compensate/"
+    permission = "workers.compensate_process"
     end = ProcessState.COMPENSATED
     sentence = lazy(
         "%(subject)s stops here, what it did is undone, and it ends as compensated: "
@@ -259,8 +254,8 @@ class BeginAgain(Verb):
     name = "begin_again"
     label = lazy("Begin again from here")
     button = lazy("Begin again")
-    permission = "renew_process"
-    address = "begin-again/<str:step>/"
+    permission = "workers.renew_process"
+    address = "<int:pk>/begin-again/<str:step>/"
     is_grave = True
     sentence = lazy(
         "%(step)s and what came after it are undone and then done again, each with a new "
@@ -295,8 +290,7 @@ class Erase(Verb):
     name = "erase"
     label = lazy("Erase personal data")
     button = lazy("Erase them")
-    permission = "erase_process"
-    address = "erase/"
+    permission = "workers.erase_process"
     is_grave = True
     events: ClassVar = {"erased": lazy("Its personal data were erased")}
     sentence = lazy(

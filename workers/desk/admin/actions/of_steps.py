@@ -39,10 +39,10 @@ class Retry(Verb):
     name = "retry"
     label = lazy("Try now")
     button = lazy("Try it now")
-    permission = "retry_step"
-    address = "steps/<str:step>/retry/"
+    permission = "workers.retry_step"
+    address = "<int:pk>/steps/<str:step>/retry/"
     events: ClassVar = {"hurried": lazy("Tried again without waiting")}
-    done = lazy("%(step)s is tried now.")
+    done_text = lazy("%(step)s is tried now.")
     fact = "retried"
     operate = staticmethod(operations.retry)
 
@@ -86,8 +86,8 @@ class Postpone(Verb):
     name = "postpone"
     label = lazy("Postpone")
     button = lazy("Postpone it")
-    permission = "extend_step"
-    address = "steps/<str:step>/postpone/"
+    permission = "workers.extend_step"
+    address = "<int:pk>/steps/<str:step>/postpone/"
     form = PostponeForm
     options = (
         Option(
@@ -151,8 +151,8 @@ class Retime(Verb):
     name = "retime"
     label = lazy("Set time")
     button = lazy("Set the time")
-    permission = "extend_step"
-    address = "steps/<str:step>/retime/"
+    permission = "workers.extend_step"
+    address = "<int:pk>/steps/<str:step>/retime/"
     form = RetimeForm
     options = (
         Option("--seconds", "seconds", "retime: the time the step has", type=int, default=0),
@@ -185,7 +185,7 @@ class Retime(Verb):
         assert target.step is not None
         return {**super().data_of(target, options), "seen": _time_of(target.step)}
 
-    def perform(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
+    def apply(self, target: Target, actor: str, data: dict[str, Any]) -> Outcome:
         seen_time, seconds = data.pop("seen"), data.pop("seconds")
         name = target.step_name
         with durable("of_steps.retime"):
@@ -247,8 +247,8 @@ class Complete(_Ending):
     name = "complete"
     label = lazy("Complete by hand")
     button = lazy("Complete it")
-    permission = "complete_step"
-    address = "steps/<str:step>/complete/"
+    permission = "workers.complete_step"
+    address = "<int:pk>/steps/<str:step>/complete/"
     form = CompleteForm
     options = (
         Option(
@@ -259,7 +259,7 @@ class Complete(_Ending):
     sentence = lazy(
         "%(step)s counts as done, with the result you give, and no agent is asked again."
     )
-    done = lazy("%(step)s is done.")
+    done_text = lazy("%(step)s is done.")
     fact = "completed"
     operate = staticmethod(operations.complete)
 
@@ -286,11 +286,11 @@ class Skip(_Ending):
     name = "skip"
     label = lazy("Skip")
     button = lazy("Skip it")
-    permission = "skip_step"
-    address = "steps/<str:step>/skip/"
+    permission = "workers.skip_step"
+    address = "<int:pk>/steps/<str:step>/skip/"
     is_grave = True
     sentence = lazy("%(subject)s goes on without %(step)s.")
-    done = lazy("%(step)s was skipped.")
+    done_text = lazy("%(step)s was skipped.")
     fact = "skipped"
     operate = staticmethod(operations.skip)
 
@@ -334,8 +334,8 @@ class Redo(Verb):
     name = "redo"
     label = lazy("Do again")
     button = lazy("Do it again")
-    permission = "redo_step"
-    address = "steps/<str:step>/redo/"
+    permission = "workers.redo_step"
+    address = "<int:pk>/steps/<str:step>/redo/"
     form = RedoForm
     options = (
         Option(
@@ -344,7 +344,7 @@ class Redo(Verb):
             "redo: accept that a step with an unknown outcome may happen twice",
         ),
     )
-    done = lazy("%(step)s is done again.")
+    done_text = lazy("%(step)s is done again.")
     fact = "redone"
     operate = staticmethod(operations.redo)
 

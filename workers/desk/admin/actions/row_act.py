@@ -1,6 +1,6 @@
 """An act on a row of a list: its page or only its button, and the POST that does it once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from django import forms
@@ -48,7 +48,7 @@ class RowIdsField(forms.CharField):
 
 
 class RowAct:
-    """One act of an operator on a row, as a ``Verb`` is one on a process."""
+    """One act of an operator on a row; a ``Verb`` is one on a process, also at a terminal."""
 
     #: In its URL, and in the name of that.
     name: str
@@ -90,6 +90,20 @@ class RowAct:
         """Return why the act is not possible now; empty if it is."""
         return ""
 
+    def form_of(
+        self, row: Any, data: Mapping[str, Any] | None = None, initial: Any = None
+    ) -> forms.BaseForm:
+        """Return the form for a row: with the data sent, or with initial values."""
+        return self.form(data, initial=initial)
+
+    def is_ready(self, form: Any) -> bool:
+        """Return whether a form that was sent is valid, and confirmed if that is asked."""
+        return bool(form.is_valid())
+
+    def refusal_of(self, row: Any, form: Any) -> str:
+        """Return why what was sent is refused, whatever it says; empty if it is not."""
+        return self.why_not(row)
+
     def initial(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         """Return initial values of the form, also after a refusal."""
         return {}
@@ -109,6 +123,10 @@ class RowAct:
         query = "" if self.has_page else request.GET.urlencode()
         return self._reverse("changelist") + (f"?{query}" if query else "")
 
+    def logged(self, row: Any) -> Any:
+        """Return the row whose history in Django's log has the act."""
+        return row
+
     def title(self, row: Any) -> str:
         return str(self.label)
 
@@ -116,12 +134,18 @@ class RowAct:
         """Return additional context of the page."""
         return {}
 
+    def beside(self, row: Any, form: Any) -> dict[str, Any]:
+        """Return additional context of a page with a form."""
+        return {}
+
     def done(
         self, request: HttpRequest, row: Any, result: Any, data: dict[str, Any]
     ) -> HttpResponse:
         """Log the act, report it, and redirect."""
         if result:
-            write_log(request, row, result, data.get("reason") or data.get("comment", ""))
+            write_log(
+                request, self.logged(row), result, data.get("reason") or data.get("comment", "")
+            )
             messages.success(request, result)
         else:
             messages.warning(request, _("Somebody was quicker; nothing was changed."))
@@ -145,17 +169,19 @@ class RowAct:
             raise PermissionDenied
         if request.method != "POST":
             return self._page(request, row)
-        form = self.form(request.POST)
-        if not form.is_valid():
-            return self._page(request, row, form, status=400)
+        form: Any = self.form_of(row, request.POST)
+        is_ready = self.is_ready(form)
+        # Report a row that has moved before the errors of its form.
+        if refusal := self.refusal_of(row, form):
+            return self._page(request, row, form, status=409, refusal=refusal)
+        if not is_ready:
+            return self._page(request, row, form, status=400 if form.errors else 200)
         try:
-            if why_not := self.why_not(row):
-                raise StateError(why_not)
             result = self.perform(request, row, form.cleaned_data)
-        except StateError as refusal:
+        except StateError as error:
             # The page shows the row as it is now.
             row = self.find(request, **address)
-            return self._page(request, row, form, status=409, refusal=str(refusal))
+            return self._page(request, row, form, status=409, refusal=str(error))
         return self.done(request, row, result, form.cleaned_data)
 
     def _page(
@@ -176,17 +202,21 @@ class RowAct:
                 )
             return redirect(self.url(request, row))
         why_not = self.why_not(row)
-        if form is None or refusal:
+        if why_not:
+            form = None
+        elif form is None or refusal:
             values = {} if form is None else {name: form[name].value() for name in form.fields}
-            form = self.form(initial={**values, **self.initial(request, row)})
+            form = self.form_of(row, initial={**values, **self.initial(request, row)})
         context = {
             "act": self,
-            "form": None if why_not else form,
+            "form": form,
+            "why_not": why_not,
             "refusal": refusal or why_not,
             "is_refused": bool(refusal),
             "title": self.title(row),
             "back_url": self.url(request, row),
             "back": self.back,
             **self.context(request, row),
+            **({} if form is None else self.beside(row, form)),
         }
         return own_page(request, self.template, self.model, context, status)

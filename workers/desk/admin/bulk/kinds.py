@@ -43,7 +43,7 @@ class BulkVerb:
 
     @property
     def permission(self) -> str:
-        return f"workers.{self.verb.permission}"
+        return self.verb.permission
 
     def worth(self, process_ids: Collection[int]) -> Mapping[int, Decimal]:
         """Return what processes are worth, if two persons may be needed."""
