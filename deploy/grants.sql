@@ -100,9 +100,10 @@ GRANT UPDATE (properties) ON orders_deadletter TO shop_consumer;
 -- Clients without webhook secrets, orders without customers.
 GRANT SELECT (id, name, is_active, requests_per_minute, old_webhook_secret_until, created_at)
   ON orders_apiclient TO shop_consumer;
-GRANT SELECT (number, public_id, process_id, source, submission_key, submitter, body_hash,
+GRANT SELECT (number, public_id, process_id, source, submitter, body_hash,
   reference, total, created_at) ON orders_order TO shop_consumer;
-GRANT SELECT (id, uid, lane, state, turn) ON workers_process TO shop_consumer;
+GRANT SELECT (id, uid, workflow, version, subject, state, lane, turn, submission_key, key_use,
+  key_until, created_at, finished_at) ON workers_process TO shop_consumer;
 GRANT SELECT (id) ON orders_orderline, workers_sink TO shop_consumer;
 GRANT SELECT (digest) ON workers_spec TO shop_consumer;
 GRANT SELECT (sender, count, bytes), UPDATE (count, bytes, last_at)

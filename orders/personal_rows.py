@@ -28,7 +28,7 @@ class Orders(PersonalRows):
         yield from Return.objects.filter(order__in=hits).values_list("process", flat=True)
 
     def of_process(self, process_id: int) -> list[dict[str, Any]]:
-        facts = ("number", "created_at", "source", "reference", "submission_key", "total")
+        facts = ("number", "created_at", "source", "reference", "total")
         return list(Order.objects.filter(process=process_id).values(*facts, *COLUMNS))
 
     def erase_of_process(self, process_id: int, hide: Callable[[str], str]) -> None:

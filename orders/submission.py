@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db import IntegrityError
 from django.utils import timezone
 
 from orders import notices, telling
@@ -15,7 +14,7 @@ from orders.models import Order, OrderLine, Product
 from orders.models.order import PRIVATE
 from orders.numbers import next_order_number
 from orders.workflows import FULFILMENT, REVIEWED_FROM
-from workers import NewSink, durable
+from workers import AlreadySubmitted, NewSink, durable
 from workers.client import submission
 
 #: The maximum of the column.
@@ -83,32 +82,35 @@ def place_order(
     ``correlation_id``; telling them never holds up the order.
     """
     body_hash = body_hash or _hash(customer, lines, reference, reply_to, callback_url)
-    first = _first(submitter, submission_key, body_hash)
-    if first is not None:
-        return first, False
-    addresses = (submitter, reply_to, callback_url, correlation_id)
-    if errors := telling.problems(*addresses):
-        raise SubmissionRefused(errors)
-    try:
-        with durable("submission.place_order"):
-            order = _store(
-                customer,
-                lines,
-                submission_key=submission_key,
-                submitter=submitter,
-                source=source,
-                reference=reference,
-                body_hash=body_hash,
-                agreed=agreed,
-                sinks=telling.sinks(*addresses),
-            )
-    except IntegrityError:
-        # A concurrent call committed between our query and our insert.
-        first = _first(submitter, submission_key, body_hash)
-        if first is None:
-            raise
-        return first, False
-    return order, True
+    first = first_order(submitter, submission_key)
+    if first is None:
+        addresses = (submitter, reply_to, callback_url, correlation_id)
+        if errors := telling.problems(*addresses):
+            raise SubmissionRefused(errors)
+        try:
+            with durable("submission.place_order"):
+                order = _store(
+                    customer,
+                    lines,
+                    key=_key(submitter, submission_key),
+                    submitter=submitter,
+                    source=source,
+                    reference=reference,
+                    body_hash=body_hash,
+                    agreed=agreed,
+                    sinks=telling.sinks(*addresses),
+                )
+            return order, True
+        except AlreadySubmitted as taken:
+            # A concurrent call has committed since we looked.
+            first = Order.objects.defer(*PRIVATE).filter(process=taken.process).first()
+            if first is None:
+                # Its process goes later than the order, or is kept by an alert.
+                message = "Its order was deleted long ago. Send each new order with a new key."
+                raise SubmissionRefused({"submission_key": message}) from None
+    if first.body_hash != body_hash:
+        raise KeyReused(first)
+    return first, False
 
 
 def _hash(
@@ -125,18 +127,24 @@ def _hash(
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
-def _first(submitter: str, submission_key: str, body_hash: str) -> Order | None:
-    orders = Order.objects.defer(*PRIVATE)
-    order = orders.filter(submitter=submitter, submission_key=submission_key).first()
-    if order is not None and order.body_hash != body_hash:
-        raise KeyReused(order)
-    return order
+def first_order(submitter: str, submission_key: str) -> Order | None:
+    """Return the order of a submitter's key, without its customer; None: there is none yet."""
+    orders = Order.objects.defer(*PRIVATE).filter(
+        process__workflow=FULFILMENT.name, process__submission_key=_key(submitter, submission_key)
+    )
+    return orders.order_by("-process__key_use").first()
+
+
+def _key(submitter: str, submission_key: str) -> str:
+    # The submitter's own key first: it is what people search for.
+    return f"{submission_key} {submitter}"
 
 
 def _store(
     customer: Customer,
     lines: list[Line],
     *,
+    key: str,
     sinks: tuple[NewSink, ...],
     agreed: str | None,
     **columns: Any,
@@ -162,8 +170,9 @@ def _store(
         # One lane per client; in the shop, one per customer.
         lane=columns["submitter"] or customer.email.lower(),
         sinks=sinks,
-        # Sent again after a restore that has lost it, it is charged under the same key: once.
-        submission_key=f"{columns['submitter']} {columns['submission_key']}",
+        submission_key=key,
+        on_conflict="refuse",
+        key_for=None,
     )
     order.save(force_insert=True)
     OrderLine.objects.bulk_create(

@@ -148,9 +148,13 @@ class OrderFactory(factory.django.DjangoModelFactory):
         model = Order
         skip_postgeneration_save = True
 
-    process = factory.SubFactory(ProcessFactory)
+    class Params:
+        submission_key = factory.LazyFunction(lambda: str(uuid4()))
+
+    process = factory.SubFactory(
+        ProcessFactory, submission_key=factory.SelfAttribute("..submission_key")
+    )
     source = Order.Source.SHOP
-    submission_key = factory.LazyFunction(lambda: str(uuid4()))
     body_hash = "0" * 64
     customer_name = "Ada Lovelace"
     customer_email = "ada@example.org"

@@ -34,21 +34,22 @@ PARTS = (
         "engine",
         "workers",
         ("workers/desk", "workers/ops", "workers/privacy", "workers/testing"),
-        16_152,
-        235,
+        16_327,
+        236,
     ),
     Part("ops", "workers/ops", lines=3_135, files=36),
-    Part("privacy", "workers/privacy", lines=375, files=5),
-    Part("desk", "workers/desk", lines=14_999, files=156),
+    Part("privacy", "workers/privacy", lines=379, files=5),
+    Part("desk", "workers/desk", lines=15_007, files=156),
     Part("test kit", "workers/testing", lines=1_137, files=13),
-    Part("shop", "orders", lines=8_790, files=133),
+    Part("shop", "orders", lines=8_789, files=133),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=67_600, files=696),
+    Part("tests", "tests", lines=68_035, files=701),
 )
-#: The product in all, without tests.  Only a decision raises it, and is named here: ADR 116 by 72.
-PRODUCT = 48_239
+#: The product in all, without tests.  Only a decision raises it, and is named here: ADR 116 by 72,
+#: ADR 115 by 186.
+PRODUCT = 48_425
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 69_895
+DOCS_WORDS = 70_805
 
 
 def lines_of_code(source: str) -> int:

@@ -47,6 +47,7 @@ from workers.definitions.workflow import (
     step,
 )
 from workers.exceptions import (
+    AlreadySubmitted,
     BadText,
     Fault,
     Permanent,
@@ -79,6 +80,7 @@ __version__ = "0.3.0"
 __all__ = [
     "Agent",
     "AlertKind",
+    "AlreadySubmitted",
     "Answer",
     "BadText",
     "Call",

@@ -6,6 +6,7 @@
     │   │   └── UnknownStep    no step of that name: it was renamed or removed
     │   └── UnknownAgent       no agent of that name in this code
     ├── StateError             a request that the state forbids
+    ├── AlreadySubmitted       a submission key that another process holds
     ├── BadText                a text that cannot be stored, or is too long
     ├── BadToken               a callback token that is not ours, or no longer valid
     ├── BadSignature           a webhook that its provider did not sign, or signed long ago
@@ -112,6 +113,17 @@ class StateError(SASError):
         super().__init__(message)
         self.code = code
         self.params = dict(params) if params is not None else {"text": message}
+
+
+class AlreadySubmitted(SASError):
+    """The submission key is that of ``process``, which still holds it; nothing was submitted."""
+
+    def __init__(self, process: Any) -> None:
+        super().__init__(
+            f"submission_key must be free, got that of process {process.pk}, which is"
+            f" {process.state}. Use that process, or give another key."
+        )
+        self.process = process
 
 
 class BadText(SASError, ValueError):

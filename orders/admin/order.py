@@ -54,7 +54,7 @@ class OrderAdmin(ProcessListAdmin):
     search_fields = ("number",)
     search_help_text = _(
         "Number, whole name or e-mail (their beginnings with the right to show personal data), "
-        "beginning of a reference or submission key, "
+        "beginning of a reference, submission key, "
         "a step's idempotency key, or, of the newest orders, a service's reference; and words: "
         "state:error agent:payment.* money>100 step: fault: needs: since:1h paused"
     )

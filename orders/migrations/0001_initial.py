@@ -8,7 +8,6 @@ from django.db import migrations, models
 
 #: What is searched by its beginning; SQLite reads its table, which nobody fills with a million.
 SEARCHED = {
-    "order_key_idx": "submission_key varchar_pattern_ops",
     "order_name_idx": "upper(customer_name::text) text_pattern_ops",
     "order_email_idx": "upper(customer_email::text) text_pattern_ops",
 }
@@ -79,7 +78,6 @@ class Migration(migrations.Migration):
                 ('public_id', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
                 ('secret', models.CharField(default=orders.models.order.new_secret, editable=False, max_length=40, unique=True)),
                 ('source', models.CharField(choices=[('shop', 'Shop'), ('api', 'HTTP API'), ('queue', 'Queue'), ('demo', 'Demo')], max_length=10)),
-                ('submission_key', models.CharField(max_length=200)),
                 ('submitter', models.CharField(blank=True, max_length=100)),
                 ('body_hash', models.CharField(max_length=64)),
                 ('reference', models.CharField(blank=True, max_length=100)),
@@ -196,10 +194,6 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='order',
             index=models.Index(fields=['reference'], name='order_reference_idx', opclasses=['varchar_pattern_ops']),
-        ),
-        migrations.AddConstraint(
-            model_name='order',
-            constraint=models.UniqueConstraint(fields=('submitter', 'submission_key'), name='order_submission_key_unique'),
         ),
         migrations.AddConstraint(
             model_name='order',

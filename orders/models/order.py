@@ -39,8 +39,6 @@ class Order(models.Model):
         "workers.Process", on_delete=models.PROTECT, related_name="+", editable=False
     )
     source = models.CharField(max_length=10, choices=Source.choices)
-    #: The submitter's idempotency key, unique per submitter.
-    submission_key = models.CharField(max_length=200)
     submitter = models.CharField(max_length=100, blank=True)
     #: SHA-256 of the submitted body: the same key with another body is refused.
     body_hash = models.CharField(max_length=64)
@@ -58,9 +56,6 @@ class Order(models.Model):
             ("handle_return", _("Can receive and inspect what comes back")),
         ]
         constraints = [
-            models.UniqueConstraint(
-                name="order_submission_key_unique", fields=["submitter", "submission_key"]
-            ),
             models.CheckConstraint(name="order_total_positive", condition=Q(total__gt=0)),
         ]
         # The migration adds further indexes for the operators' search, on PostgreSQL only.
@@ -80,6 +75,11 @@ class Order(models.Model):
     def get_absolute_url(self) -> str:
         # By the shop's own addresses: the site's would load the admin into workers that mail it.
         return reverse("order", "orders.urls", [self.secret])
+
+    @property
+    def submission_key(self) -> str:
+        """The submitter's own key, which the process holds together with the submitter."""
+        return (self.process.submission_key or "").partition(" ")[0]
 
     @property
     def link(self) -> str:

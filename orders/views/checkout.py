@@ -12,7 +12,7 @@ from orders.agreement import OfferChanged
 from orders.basket import Basket, BasketLine, offer, total
 from orders.forms import CheckoutForm
 from orders.models import Order
-from orders.submission import Customer, KeyReused, Line, SubmissionRefused, place_order
+from orders.submission import Customer, KeyReused, Line, SubmissionRefused, first_order, place_order
 from orders.views.pages import render_page, submitter
 
 
@@ -26,21 +26,14 @@ def checkout(request: HttpRequest) -> HttpResponse:
             return redirect("orders:basket")
         return _render(request, lines, CheckoutForm(offer=offer(lines), order_key=basket.order_key))
     form = CheckoutForm(request.POST, offer=offer(lines), order_key=basket.order_key)
-    first = _first_order(request, form)
+    # The basket may be empty by now.
+    first = first_order(submitter(request.session), form.key) if form.key else None
     if first is not None:
         return _already_placed(request, basket, first)
     if not lines:
         messages.error(request, _("Your basket is empty: nothing was ordered."))
         return redirect("orders:basket")
     return _place(request, basket, lines, form)
-
-
-def _first_order(request: HttpRequest, form: CheckoutForm) -> Order | None:
-    """Return the order that this form has placed already; the basket may be empty by now."""
-    key = form.key
-    if key is None:
-        return None
-    return Order.objects.filter(submitter=submitter(request.session), submission_key=key).first()
 
 
 def _place(

@@ -106,12 +106,13 @@ def fill_shop() -> Order:
         customer_email=evil("mail@example.org"),
         customer_address=f"{evil('street')}\n{evil('town')}",
         reference=evil("reference"),
-        submission_key=evil("key"),
         submitter=evil("submitter"),
     )
     OrderLine.objects.filter(order=order).update(name=evil("line"), sku=evil("s"))
     Process.objects.filter(pk=order.process_id).update(
-        subject=evil("subject"), input={evil("field"): evil("input")}
+        subject=evil("subject"),
+        input={evil("field"): evil("input")},
+        submission_key=evil("key").replace(" ", "\t"),
     )
     fault = {"kind": "permanent", "code": evil("code"), "message": evil("fault")}
     Step.objects.filter(process=order.process, name="charge_payment").update(fault=fault)

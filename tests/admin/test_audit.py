@@ -129,7 +129,7 @@ def test_it_is_searched_by_person_process_and_order(viewer):
     order, other = order_in_error(), order_in_error()
     note(order, "paused", actor="operator:ann")
     note(other, "unpaused", actor="operator:bob")
-    type(order).objects.filter(pk=order.pk).update(submission_key="key-of-one")
+    Process.objects.filter(pk=order.process_id).update(submission_key="key-of-one")
     for term in ("ann", order.process.subject, "key-of-one"):
         assert events(viewer, f"?q={term}") == ["paused"], term
     assert events(viewer, "?q=nobody") == []

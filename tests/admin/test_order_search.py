@@ -18,8 +18,9 @@ def wanted(db) -> Order:
     order = order_with(customer="Ada King Lovelace")
     order.customer_email = "ada.lovelace@example.org"
     order.reference = "PO-7781"
-    order.submission_key = "web-2026-abc-0001"
     order.save()
+    order.process.submission_key = "web-2026-abc-0001 shop:ada"
+    order.process.save()
     return order
 
 
@@ -42,7 +43,7 @@ def test_each_kind_of_term_finds_the_order(operator, wanted):
         "PO-7781",
         "po-77",
         "web-2026-abc-0001",
-        "web-2026",
+        "web-2026-abc-0001 shop:ada",
         f"{uid.hex}:1:1",
         f"{uid.hex}:1",
         uid.hex[:12],

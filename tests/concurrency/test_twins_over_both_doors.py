@@ -13,7 +13,6 @@ from uuid import uuid4
 
 import pytest
 from django.core.cache import cache
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -23,7 +22,7 @@ from orders.consumer.message import Message
 from orders.models import ApiClient, DeadLetter, Order, OrderLine, Product
 from tests.concurrency.racing import race
 from workers.models import Journal, Process, Step
-from workers.store.submit import process_ids
+from workers.store.submit import submission_keys
 from workers.supervisor import beat_schedule
 from workers.wire import dispatch
 
@@ -92,8 +91,8 @@ def by_queue(token) -> Twin:
 
 @pytest.fixture
 def nobody_sees_the_first(monkeypatch) -> None:
-    """Have no twin find the first order before its own write: all depends on the constraint."""
-    real, looked = submission._first, threading.local()
+    """Have no twin find the first order before its own write: all depends on the engine's key."""
+    real, looked = submission.first_order, threading.local()
 
     def first(*args: Any) -> Any:
         if not hasattr(looked, "once"):
@@ -101,7 +100,7 @@ def nobody_sees_the_first(monkeypatch) -> None:
             return None
         return real(*args)
 
-    monkeypatch.setattr(submission, "_first", first)
+    monkeypatch.setattr(submission, "first_order", first)
 
 
 def counts() -> tuple[int, ...]:
@@ -159,18 +158,8 @@ def test_of_twins_with_two_bodies_one_is_refused_by_the_name_of_the_other(by_htt
 
 @pytest.mark.postgresql
 @pytest.mark.usefixtures("nobody_sees_the_first")
-def test_without_its_constraint_twins_would_be_many_orders(by_http, by_queue, monkeypatch):
-    # Twins that meet are refused by the id of their process as well, which their key makes.
-    monkeypatch.setattr(process_ids, "uids", lambda keys: [uuid4() for _ in keys])
-    with connection.schema_editor() as editor:
-        for constraint in Order._meta.constraints:
-            if constraint.name == "order_submission_key_unique":
-                editor.remove_constraint(Order, constraint)
-                removed = constraint
-    try:
-        race([by_http(), by_queue()] * (TWINS // 2))
-        assert Order.objects.count() > 1
-    finally:
-        Order.objects.all().delete()
-        with connection.schema_editor() as editor:
-            editor.add_constraint(Order, removed)
+def test_without_ids_made_from_keys_twins_would_be_many_orders(by_http, by_queue, monkeypatch):
+    monkeypatch.setattr(submission_keys, "last", lambda workflow, requests: (None, {}))
+    monkeypatch.setattr(submission_keys, "new_id", lambda *args: uuid4())
+    race([by_http(), by_queue()] * (TWINS // 2))
+    assert Order.objects.count() > 1

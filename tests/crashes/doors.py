@@ -90,8 +90,10 @@ def _consume() -> None:
 
 
 def _one_each(after: Aftermath) -> None:
-    keys = Order.objects.order_by("number").values_list("submission_key", flat=True)
-    assert list(keys) == ["key-1", "key-3"]
+    assert [order.submission_key for order in Order.objects.order_by("number")] == [
+        "key-1",
+        "key-3",
+    ]
     letter = DeadLetter.objects.get()
     assert (letter.message_id, letter.state, letter.client) == ("key-2", "open", "acme")
     assert letter.properties["answer"] == "sent"

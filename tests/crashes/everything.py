@@ -7,6 +7,7 @@ from tests.crashes import (
     forward,
     health,
     jobs,
+    keyed,
     mishaps,
     neighbours,
     on_call,
@@ -35,4 +36,5 @@ SCENARIOS: list[Scenario] = [
     *two_persons.SCENARIOS,
     *neighbours.SCENARIOS,
     *room.SCENARIOS,
+    *keyed.SCENARIOS,
 ]

@@ -97,7 +97,6 @@ def many_orders(db, monkeypatch) -> None:
             process_id=process.pk,
             public_id=process.uid,
             secret=f"secret-{n}",
-            submission_key=f"key-{n}",
             reference=f"PO-{n}",
             customer_name=f"Ada {n}",
             customer_email=f"ada{n}@example.org",

@@ -18,7 +18,7 @@ IMPERSONAL = {
     "UndoRequest": "verb step state undo asked_by decided_by",
 }
 #: What erasing changes by itself, beside the columns that it names.
-OF_THE_PROCESS = {"input", "subject", "lane"}
+OF_THE_PROCESS = {"input", "subject", "submission_key", "lane"}
 
 
 def test_each_text_of_a_process_is_erased_or_impersonal():

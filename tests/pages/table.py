@@ -249,6 +249,10 @@ PAGES = [
         elsewhere={"python": "tests/guard/test_how_to_submit.py"},
     ),
     Page(
+        "docs/how-to/submit-once.md",
+        elsewhere={"python": "tests/guard/test_how_to_submit_once.py"},
+    ),
+    Page(
         "docs/how-to/test-a-workflow.md", elsewhere={"python": "tests/testing_kit/test_how_to.py"}
     ),
     Page(

@@ -11,7 +11,11 @@ from tests.acceptance.system import System
 from tests.programs import until
 from tests.queue_door.sending import QUEUE
 
-ORDERS = "SELECT submission_key FROM orders_order ORDER BY number"
+#: The submitters' own keys, without the submitter behind them.
+ORDERS = (
+    "SELECT substr(p.submission_key, 1, length(p.submission_key) - length(o.submitter) - 1)"
+    " FROM orders_order o JOIN workers_process p ON p.id = o.process_id ORDER BY o.number"
+)
 LETTERS = "SELECT message_id, client, reasons, properties FROM orders_deadletter ORDER BY id"
 
 

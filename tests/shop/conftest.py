@@ -54,7 +54,7 @@ def address(**changes: str) -> dict[str, str]:
 
 def order_with(state: str = "processing", **steps: dict[str, object]) -> Order:
     """Make an order with a process in ``state`` and all five steps, waiting unless said."""
-    process = ProcessFactory(state=state)
+    process = ProcessFactory(state=state, submission_key="cart-3 shop:ada")
     for position, name in enumerate(STEPS):
         StepFactory(process=process, name=name, position=position, **steps.get(name, {}))
     return OrderFactory(process=process)

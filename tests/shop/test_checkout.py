@@ -100,7 +100,7 @@ def test_a_twin_that_lost_the_race_leads_to_the_first_order_and_keeps_the_basket
     form = address()
     first = buyer.post("/checkout/", form)
     buyer.post("/basket/add/", {"sku": "MUG", "quantity": "2"})
-    monkeypatch.setattr(checkout, "_first_order", lambda *args: None)
+    monkeypatch.setattr(checkout, "first_order", lambda *args: None)
 
     same = buyer.post("/checkout/", form)
     other = buyer.post("/checkout/", form | {"address": "Elsewhere"})

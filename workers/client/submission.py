@@ -11,9 +11,10 @@ from workers.definitions import registry
 from workers.definitions.agent import Agent
 from workers.definitions.effects import Effect
 from workers.definitions.workflow import Fallback, StepSpec, Workflow
+from workers.exceptions import AlreadySubmitted
 from workers.models import Process
-from workers.rules import new_processes
-from workers.rules.rows import NewProcess, NewSink
+from workers.rules import new_processes, submission_keys
+from workers.rules.rows import KeyFor, NewProcess, NewSink, OnConflict
 from workers.runtime import storable_text, tracing
 from workers.store.db import dialect, prepared_plans
 from workers.store.db.transactions import durable
@@ -32,7 +33,9 @@ def submit(
     priority: int = 0,
     deadline_at: datetime | None = None,
     sinks: Sequence[NewSink] = (),
-    submission_key: str = "",
+    submission_key: str | None = None,
+    on_conflict: OnConflict = "return",
+    key_for: KeyFor = "until ended",
     now: datetime | None = None,
 ) -> Process:
     """Accept one run of a workflow, by its name: the newest version, unless one is named.
@@ -56,12 +59,19 @@ def submit(
     Each level of ``priority`` is worth a head start of ``SAS_PRIORITY_SECONDS``.
     ``deadline_at`` overrides the workflow's own deadline.  ``sinks`` are notified of every
     change; their addresses are used as given, so check who owns them.
-    ``submission_key``: the submitter's own key, with the submitter's name.  Idempotency keys are
-    made from it and the ordinal of its use: sent again after a restore that has lost the process,
-    it calls services with the same keys.  It does not refuse a second use: do that where you keep
-    the key.
+
+    ``submission_key`` is the submitter's own, up to 400 characters, one for each workflow,
+    whatever its version.  While it is taken, ``on_conflict`` decides: ``"return"`` returns the
+    first process, whatever this input; ``"refuse"`` raises ``AlreadySubmitted``, with the first as
+    its ``process``; ``"replace"`` cancels the first and submits this one if no step of the first
+    was ever claimed, and returns it otherwise.  A call that meets another waits for that one's
+    commit.  ``key_for`` says how long the key is taken: ``"until ended"``, while the process is not
+    processed, compensated or cancelled; a ``timedelta`` from the submission; or None, for ever: at
+    most until the process is pruned.  Idempotency keys are made from the key and the ordinal of
+    its use: used again it has others, and sent again after a restore that has lost it, the same.
     """
-    process = NewProcess(subject, input, lane, priority, deadline_at, sinks, submission_key)
+    key = submission_key, on_conflict, key_for
+    process = NewProcess(subject, input, lane, priority, deadline_at, sinks, *key)
     return submit_many(workflow, [process], actor=actor, version=version, now=now)[0]
 
 
@@ -84,12 +94,19 @@ def submit_many(
     storable_text.check("actor", actor)
     for process in wanted:
         new_processes.check(process)
+    submission_keys.check(wanted)
     if any(process.deadline_at is not None for process in wanted):
         new_processes.check_deadlines(wanted, dialect.read_clock(now))
     definition = completed(registry.workflow(workflow, version))
-    with prepared_plans.kept(), durable("submission.submit", savepoint=False):
-        processes = create_processes.submit(definition, wanted, actor=actor, now=now)
+    # If one of many is refused, the others are rolled back.
+    savepoint = len(wanted) > 1 and any(process.on_conflict == "refuse" for process in wanted)
+    with prepared_plans.kept(), durable("submission.submit", savepoint=savepoint):
+        processes, refused = create_processes.submit(definition, wanted, actor=actor, now=now)
+        if savepoint and refused is not None:
+            raise AlreadySubmitted(refused)
         _wake(definition)
+    if refused is not None:
+        raise AlreadySubmitted(refused)
     tracing.note_submission(workflow, [process.uid for process in processes])
     return processes
 

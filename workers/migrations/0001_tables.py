@@ -155,6 +155,9 @@ class Migration(migrations.Migration):
                 ('renews', models.JSONField(db_default=models.Value([], models.JSONField()), default=list)),
                 ('editable', models.JSONField(db_default=models.Value([], models.JSONField()), default=list)),
                 ('has_on_end', models.BooleanField(db_default=False, default=False)),
+                ('submission_key', models.CharField(max_length=400, null=True)),
+                ('key_use', models.PositiveIntegerField(null=True)),
+                ('key_until', models.DateTimeField(null=True)),
                 ('created_at', models.DateTimeField()),
                 ('started_at', models.DateTimeField(null=True)),
                 ('finished_at', models.DateTimeField(null=True)),
@@ -338,6 +341,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='process',
             index=models.Index(fields=['subject'], name='process_subject_idx', opclasses=['varchar_pattern_ops']),
+        ),
+        migrations.AddIndex(
+            model_name='process',
+            index=models.Index(condition=models.Q(('submission_key__isnull', False)), fields=['submission_key', 'workflow', 'key_use'], name='process_key_idx', opclasses=['varchar_pattern_ops', 'varchar_ops', 'int4_ops']),
         ),
         migrations.AddIndex(
             model_name='process',

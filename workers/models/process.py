@@ -53,6 +53,12 @@ class Process(models.Model):
     editable = models.JSONField(default=list, db_default=Value([], models.JSONField()))
     #: The transaction that ends it calls its workflow's ``on_end``.
     has_on_end = models.BooleanField(default=False, db_default=False)
+    #: The submitter's own key; null = none.
+    submission_key = models.CharField(max_length=400, null=True)  # noqa: DJ001 (null = none)
+    #: Which use of the key, of its workflow, this is: 1, 2, 3...
+    key_use = models.PositiveIntegerField(null=True)
+    #: Until when the key is taken; null = until the process ends.
+    key_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
@@ -114,6 +120,13 @@ class Process(models.Model):
                 name="process_subject_idx",
                 fields=["subject"],
                 opclasses=["varchar_pattern_ops"],
+            ),
+            # The last use of a key, and searches by its beginning.
+            models.Index(
+                name="process_key_idx",
+                fields=["submission_key", "workflow", "key_use"],
+                opclasses=["varchar_pattern_ops", "varchar_ops", "int4_ops"],
+                condition=Q(submission_key__isnull=False),
             ),
             # The newest of a workflow, however rare.
             models.Index(name="process_workflow_idx", fields=["workflow", "id"]),

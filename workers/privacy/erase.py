@@ -107,7 +107,10 @@ def carry_out(locked: LockedProcess, actor: str, reason: str) -> str:
     process = Process.objects.get(pk=locked.process.id)
     eraser = _eraser(process, plan(locked))
     Process.objects.filter(pk=process.pk).update(
-        input=eraser.value(process.input), subject=eraser.text(process.subject), lane=""
+        input=eraser.value(process.input),
+        subject=eraser.text(process.subject),
+        submission_key=process.submission_key and eraser.text(process.submission_key),
+        lane="",
     )
     for model, columns in _PARTS:
         _erase_rows(model, columns, process.pk, eraser)

@@ -83,6 +83,7 @@ def _process(pk: int) -> dict[str, Any]:
         "subject": process.subject,
         "workflow": process.workflow,
         "state": process.state,
+        "submission_key": process.submission_key,
         "created_at": process.created_at,
         "finished_at": process.finished_at,
         "input": process.input,

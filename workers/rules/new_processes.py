@@ -21,7 +21,7 @@ SINK_KINDS = ("queue", "webhook")
 def check(process: NewProcess) -> None:
     """Raise ``BadText``, ``ValueError`` or ``TypeError`` for values that no column holds."""
     _check_subject(process.subject)
-    storable_text.check_all(lane=process.lane, submission_key=process.submission_key)
+    storable_text.check("lane", process.lane)
     _check_priority(process.priority)
     _check_deadline(process.deadline_at)
     _check_input(process.input)

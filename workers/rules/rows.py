@@ -3,12 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from workers.protocol.faults import FaultRecord
 from workers.specs import SpecRow
 from workers.states import StepState
+
+#: What becomes of a submission whose key is taken.
+OnConflict = Literal["return", "refuse", "replace"]
+#: How long a key is taken; None: for ever.
+KeyFor = timedelta | Literal["until ended"] | None
 
 
 @dataclass(slots=True)
@@ -176,8 +181,11 @@ class NewProcess:
     priority: int = 0
     deadline_at: datetime | None = None
     told: Sequence[NewSink] = ()
-    #: The submitter's own key, from which the idempotency keys are made; empty: from a new id.
-    submission_key: str = ""
+    #: The submitter's own key: twins of one key are one process.
+    submission_key: str | None = None
+    #: What becomes of it while its key is taken, and how long it takes the key (``submit``).
+    on_conflict: OnConflict = "return"
+    key_for: KeyFor = "until ended"
 
 
 @dataclass(slots=True)

@@ -50,6 +50,7 @@ def conceal(process: Process, mask: Mask) -> None:
     """
     process.input = mask.value(process.input)
     process.lane = mask.text(process.lane)
+    process.submission_key = mask.text(process.submission_key or "")
     conceal_steps(process, mask)
 
 

@@ -32,8 +32,8 @@ class ProcessAdmin(ProcessListAdmin):
     list_filter = (*PROCESS_FILTERS, filters.WorkflowFilter)
     search_fields = ("subject",)
     search_help_text = _(
-        "Beginning of the subject, id, a step's idempotency key, or, of the newest processes, "
-        "a service's reference; and words: "
+        "Beginning of the subject, id, submission key, a step's idempotency key, or, of the newest "
+        "processes, a service's reference; and words: "
         "state:error agent:payment.* step: fault: needs: since:1h paused"
     )
     ordering = ("-id",)

@@ -28,10 +28,18 @@ _BEGINNING = re.compile(rf"([0-9a-f]{{{SHORTEST},32}})(:[\w:.-]*)?")
 
 
 def process_ids(term: str) -> set[int]:
-    """Return the processes that ``term`` names: their id, a step's key, or a service's reference.
+    """Return the processes that ``term`` names.
 
-    A prefix of eight digits or more is enough.
+    By their submission key, up to a space in it; their id or a step's key, of which a prefix of
+    eight digits or more is enough; or a service's reference.
     """
+    # By no prefix: it would reveal a key with a person in it letter by letter.
+    with_key = Q(submission_key=term) | Q(submission_key__startswith=f"{term} ")
+    by_key = Process.objects.filter(with_key).values_list("pk", flat=True)[:LIMIT]
+    return {*by_key, *_named(term)}
+
+
+def _named(term: str) -> set[int]:
     head, colon, rest = term.lower().partition(":")
     match = _BEGINNING.fullmatch(head.replace("-", "") + colon + rest)
     if match is None:

@@ -49,6 +49,7 @@ def facts(report: Panel) -> dict[str, Any]:
         "state": report.process.state,
         "headline": report.headline,
         "sequence": report.process.sequence,
+        "submission_key": report.process.submission_key,
         "steps": [
             {
                 "name": line.step.name,

@@ -1,6 +1,6 @@
 """Create the rows of new processes, inside the caller's transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -11,14 +11,17 @@ from workers.conf import sas
 from workers.definitions.effects import Effect
 from workers.definitions.workflow import StepSpec, Workflow
 from workers.models import Process
+from workers.rules import compensation
+from workers.rules import submission_keys as keys
 from workers.rules.rows import Entry, NewProcess
+from workers.rules.transitions import LockedProcess
 from workers.specs import SpecRow
 from workers.states import ProcessState, StepState
 from workers.store import journal, sinks, specs
 from workers.store.db import dialect, prepared_plans, transactions
 from workers.store.locked import load
 from workers.store.settle.carry_on import carry_on
-from workers.store.submit import insert_rows, process_ids
+from workers.store.submit import insert_rows, submission_keys
 
 #: The most processes of one lane to count; beyond it, all get the same turn.
 LONGEST_LANE = 10_000
@@ -26,40 +29,101 @@ LONGEST_LANE = 10_000
 
 def submit(
     workflow: Workflow, requests: Sequence[NewProcess], *, actor: str, now: datetime | None = None
-) -> list[Process]:
+) -> tuple[list[Process], Process | None]:
     """Insert processes with all their steps, first journal rows, and sinks.
 
     A step has all it needs to run on its row and its spec.  Must run inside the transaction that
     creates the subjects of the processes, so that both exist or neither.
+
+    Returns the process of each request, and one whose key a request refuses to share: then other
+    processes have no steps, and the caller must roll them back.
     """
     if not requests:
-        return []
+        return [], None
     at = dialect.read_clock(now)
-    uids = process_ids.uids([request.submission_key for request in requests])
-    processes = [
-        _process(workflow, request, uid, turn, at)
-        for request, uid, turn in zip(requests, uids, _turns(requests, at), strict=True)
-    ]
-    with prepared_plans.prepared():
-        insert_rows.processes(processes)
+    submitted, new, replaced = _insert(workflow, requests, at)
+    for i, request in enumerate(requests):
+        if i not in new and request.on_conflict == "refuse":
+            return submitted, submitted[i]
+    processes = list(new.values())
+    if not processes:
+        return submitted, None
+    told = [(process.pk, sink) for i, process in new.items() for sink in requests[i].told]
     is_judged = begins_judged(workflow)
-    is_last = not is_judged and not any(request.told for request in requests)
+    is_last = not (is_judged or told or replaced)
     with prepared_plans.prepared(), transactions.writes(is_last=is_last):
         specs.keep(shared(workflow))
         insert_rows.steps(processes, steps(workflow, at))
         journal.write([_submitted(process, actor) for process in processes], at)
-    sinks.make(
-        [
-            (process.pk, sink)
-            for process, request in zip(processes, requests, strict=True)
-            for sink in request.told
-        ],
-        at,
-    )
+    sinks.make(told, at)
     if is_judged:
-        ids = [process.pk for process in processes]
-        carry_on(load.lock(ids, at), actor, at)
-    return processes
+        carry_on(load.lock([process.pk for process in processes], at), actor, at)
+    for process in processes:
+        if locked := replaced.get(process.submission_key):
+            reason = f"replaced by process {process.pk}"
+            compensation.begin(locked, ProcessState.CANCELLED, actor, reason)
+    carry_on(list(replaced.values()), actor, at)
+    return submitted, None
+
+
+def _insert(
+    workflow: Workflow, requests: Sequence[NewProcess], at: datetime
+) -> tuple[list[Process], dict[int, Process], dict[str | None, LockedProcess]]:
+    """Insert the rows of processes whose keys are free, or whose key's process may be replaced.
+
+    Returns the process of each request; the new ones by the request's index; and those to replace,
+    locked, by key.
+    """
+    place, holders = submission_keys.last(workflow.name, requests)
+    turns = _turns(requests, at)
+    first: dict[int, Process] = {}
+    new: dict[int, Process] = {}
+    replaced: dict[str | None, LockedProcess] = {}
+    left = dict(enumerate(requests))
+    while left:
+        replaced |= _replaceable(left.values(), holders, at)
+        tried: dict[int, Process] = {}
+        for i, request in left.items():
+            holder = holders.get(request.submission_key)
+            is_taken = holder is not None and keys.is_taken(holder.state, holder.key_until, at)
+            if holder is not None and is_taken and request.submission_key not in replaced:
+                first[i] = holder
+            else:
+                tried[i] = _process(workflow, request, turns[i], at, place=place, last=holder)
+        with prepared_plans.prepared():
+            insert_rows.processes(list(tried.values()))
+        new |= {i: process for i, process in tried.items() if process.pk is not None}
+        # Another submission has inserted the same use of the key, and committed.
+        winners = submission_keys.winners([row for row in tried.values() if row.pk is None])
+        holders |= winners
+        replaced = {key: locked for key, locked in replaced.items() if key not in winners}
+        left = {i: requests[i] for i in tried if i not in new}
+    rows = first | new
+    return [rows[i] for i in range(len(requests))], new, replaced
+
+
+def _replaceable(
+    requests: Iterable[NewProcess], holders: Mapping[str | None, Process], at: datetime
+) -> dict[str | None, LockedProcess]:
+    """Lock the processes that requests replace if nothing of them has begun; return those, by key.
+
+    Claims lock the process, too: one that came first is seen here, and none comes after.
+    """
+    by_id = {
+        holder.pk: holder
+        for request in requests
+        if request.on_conflict == "replace"
+        and (holder := holders.get(request.submission_key)) is not None
+        and holder.state == ProcessState.PENDING
+        and keys.is_taken(holder.state, holder.key_until, at)
+    }
+    replaceable: dict[str | None, LockedProcess] = {}
+    for locked in load.lock(by_id, at):
+        holder = by_id[locked.process.id]
+        holder.state, holder.finished_at = locked.process.state, locked.process.finished_at
+        if not keys.has_begun(locked):
+            replaceable[holder.submission_key] = locked
+    return replaceable
 
 
 def begins_judged(workflow: Workflow) -> bool:
@@ -74,13 +138,22 @@ def steps(workflow: Workflow, at: datetime) -> list[dict[str, Any]]:
 
 
 def _process(
-    workflow: Workflow, request: NewProcess, uid: UUID, turn: datetime, at: datetime
+    workflow: Workflow,
+    request: NewProcess,
+    turn: datetime,
+    at: datetime,
+    *,
+    place: UUID | None,
+    last: Process | None,
 ) -> Process:
+    """Return a process; ``last`` is the one of the last use of its key, ``place`` whose keys."""
+    key = request.submission_key
+    use = ((last and last.key_use) or 0) + 1
     deadline_at = request.deadline_at
     if deadline_at is None and workflow.deadline_seconds is not None:
         deadline_at = at + timedelta(seconds=workflow.deadline_seconds)
     return Process(
-        uid=uid,
+        uid=submission_keys.new_id(place, workflow.name, key, use),
         workflow=workflow.name,
         version=workflow.version,
         subject=request.subject,
@@ -93,6 +166,9 @@ def _process(
         on_deadline=workflow.on_deadline,
         editable=list(workflow.editable),
         has_on_end=workflow.on_end is not None,
+        submission_key=key,
+        key_use=None if key is None else use,
+        key_until=keys.until(request.key_for, at),
         created_at=at,
     )
 

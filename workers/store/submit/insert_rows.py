@@ -12,7 +12,7 @@ _PROCESS_COLUMNS = {
     for name in (
         *("uid", "workflow", "version", "subject", "state", "input", "no_return", "sequence"),
         *("needs_decision", "lane", "turn", "deadline_at", "on_deadline", "renews", "editable"),
-        *("has_on_end", "created_at"),
+        *("has_on_end", "created_at", "submission_key", "key_use", "key_until"),
     )
 }
 #: Columns of a step that differ by process, as SQL.  The last part of the key is the generation:
@@ -27,11 +27,23 @@ _OWN_COLUMNS = {
 
 
 def processes(new: Sequence[Process]) -> None:
-    """Insert processes and set the id of each."""
+    """Insert processes and set the id of each.
+
+    One with a submission key waits for a transaction that inserts the same use of the key, and has
+    no id if that one commits.
+    """
+    if not new:
+        return
     names = ", ".join(_PROCESS_COLUMNS)
+    unless_used = ""
+    if any(process.submission_key is not None for process in new):
+        unless_used = " WHERE true ON CONFLICT (uid) DO NOTHING"
+        # All in one order, so that no two wait for each other.
+        new = sorted(new, key=lambda process: process.uid)
     rows = dialect.fetch(
         f"INSERT INTO workers_process ({names})"
-        f" SELECT {names} FROM {dialect.rows_as('v', _PROCESS_COLUMNS)} RETURNING uid, id",
+        f" SELECT {names} FROM {dialect.rows_as('v', _PROCESS_COLUMNS)}{unless_used}"
+        " RETURNING uid, id",
         [
             dialect.encode(
                 [{name: getattr(process, name) for name in _PROCESS_COLUMNS} for process in new],
@@ -41,7 +53,7 @@ def processes(new: Sequence[Process]) -> None:
     )
     ids = {dialect.uuid(uid): row_id for uid, row_id in rows}
     for process in new:
-        process.pk = ids[process.uid]
+        process.pk = ids.get(process.uid)
         process._state.adding, process._state.db = False, "default"
 
 

@@ -106,8 +106,10 @@ def _facts(row: Process) -> dict[str, Any]:
 
 def _show(process: Process, options: dict[str, Any]) -> process_actions.ActionResult:
     report = process_report.read(process.pk, options)
+    key = report.process.submission_key
     lines = [
         f"{process.subject}  {process.workflow} version {process.version}  {process.state}",
+        *([f"Submission key: {key}"] if key else []),
         report.headline,
         "",
         *process_report.lines(report),
