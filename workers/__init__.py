@@ -70,9 +70,9 @@ if TYPE_CHECKING:
     from workers.client.submission import submit, submit_many
     from workers.rules.external_answers import Outcome
     from workers.rules.rows import NewProcess, NewSink
-    from workers.store.acts import record_act
     from workers.store.alerts import raise_alert
     from workers.store.db.dialect import read_clock as database_now
+    from workers.store.journal import record_act
     from workers.wire.dispatch import wake_scheduler as wake
 
 __version__ = "0.3.0"
@@ -153,7 +153,7 @@ _LATER = {
     "find_step": ("workers.client.callbacks", "find_step"),
     "pause": ("workers.client.operations", "pause"),
     "raise_alert": ("workers.store.alerts", "raise_alert"),
-    "record_act": ("workers.store.acts", "record_act"),
+    "record_act": ("workers.store.journal", "record_act"),
     "resubmit": ("workers.client.operations", "resubmit"),
     "resume": ("workers.client.operations", "resume"),
     "retry": ("workers.client.operations", "retry"),

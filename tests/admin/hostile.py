@@ -21,7 +21,7 @@ from workers.desk.models import BulkJob, Delivery, Incident, Release, Route
 from workers.desk.store import gauges, incidents, notes, probe_results, saved_views
 from workers.desk.store.probe_results import ProbeOutcome
 from workers.models import Hold, Process, Step, UndoRequest
-from workers.store import acts
+from workers.store import journal
 from workers.testing import Wire
 
 #: Closes an attribute, opens an element, asks a template engine to count, and hides in what
@@ -171,7 +171,7 @@ def fill(wire: Wire, user: AbstractUser) -> Order:
         problem={"code": "unreached", "params": {"error": evil("sink error")}},
         next_try_at=now,
     )
-    acts.record_act(
+    journal.record_act(
         "of_an_app",
         {"client": evil("done to"), "reason": evil("why")},
         actor=f"operator:{evil('doer')}",

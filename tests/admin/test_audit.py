@@ -21,7 +21,7 @@ from workers.desk.admin import csv_files
 from workers.desk.admin.act_lines import acts_alone
 from workers.desk.store import jobs
 from workers.models import Act, Alert, Journal, Process
-from workers.store import acts
+from workers.store import journal
 from workers.store.flow import flow_settings, holds
 from workers.supervisor import beat_schedule
 
@@ -270,7 +270,7 @@ def test_what_is_done_to_products_and_numbers_is_journalled(admin_client):
 
 def test_every_event_of_a_person_has_words(viewer):
     """An event that nobody has worded is shown by its name; ours all have a sentence."""
-    acts.record_act("of_an_app", actor="operator:ann")
+    journal.record_act("of_an_app", actor="operator:ann")
     assert "Of an app" in html_of(viewer)
     beat_schedule.ensure_flow()
     flow_settings.set_flow("payment.charge", {"window": 3}, **WORD)

@@ -127,11 +127,11 @@ def test_a_service_that_came_back_is_reached_on_a_new_connection(tmp_path):
 def test_a_forked_child_uses_no_connection_of_its_parent(tmp_path):
     script = (
         "import os, sys\n"
-        "from workers.http import client as http, connections\n"
+        "from workers.http import client as http, transport\n"
         "def call(n):\n"
         "    http.post(sys.argv[1] + '/billing/issue', json={'order': n}, key=f'k{n}',"
         " remaining=lambda: 5)\n"
-        "    return connections.transport()\n"
+        "    return transport.shared_transport()\n"
         "mine = call(1)\n"
         "child = os.fork()\n"
         "if child == 0:\n"

@@ -20,7 +20,7 @@ from workers.models import Alert, Flow, Journal, Process, ReceivedWebhook, Step,
 from workers.operate import retention
 from workers.runtime import worker_identity
 from workers.store import alert_resolution
-from workers.store.claims import dead_workers
+from workers.store.claims import release
 from workers.store.db import dialect
 from workers.store.flow import holds
 from workers.supervisor import beat_schedule
@@ -59,7 +59,7 @@ def _kill(wire: Wire, clock: Clock) -> None:
     with patch.dict(toy.script):
         toy.script["toy.asker"] = cut_off  # type: ignore[assignment]
         wire.run_until_idle()
-    dead_workers.note("", lambda name: True, "signal 9 (SIGKILL)")
+    release.note_death("", lambda name: True, "signal 9 (SIGKILL)")
     wire.run_until_settled(clock)
 
 
@@ -138,7 +138,7 @@ SCENARIOS = [
         submit_once("toy_queried"),
         _paid_at_the_second_attempt,
         run=_kill,
-        brief=("dead_workers.note",),
+        brief=("release.note_death",),
     ),
     Scenario("prune", lambda: None, _pruned, prepare=_old_rows, run=_prune),
     Scenario(

@@ -10,7 +10,8 @@ from workers.store import installation
 from workers.store.operate import lost_commits
 from workers.store.operate.lost_commits import Place
 from workers.testing import Aftermath, Wire
-from workers.wire import cards, neighbours, publisher
+from workers.wire import installation as own_installation
+from workers.wire import neighbours, publisher
 
 BEFORE, AFTER = (Place("1:2", timeline, is_synchronous=False) for timeline in (3, 4))
 MOVED = Place("2:2", 4, is_synchronous=False)
@@ -23,7 +24,7 @@ def _meet() -> None:
     with patch.object(publisher, "publish"), patch.object(neighbours.time, "sleep"):
         neighbours.pass_on(THEIRS, "workers.advance", [], "sas.scheduler", hops=0, limits={})
     with Connection("memory://") as connection:
-        cards.exchange(connection)
+        own_installation.exchange(connection)
 
 
 def _known_once(after: Aftermath) -> None:
@@ -84,6 +85,6 @@ SCENARIOS = [
         _meet,
         _known_once,
         run=nothing,
-        brief=("cards.exchange", "installation.ensure", "neighbours.pass_on"),
+        brief=("installation.exchange", "installation.ensure", "neighbours.pass_on"),
     ),
 ]

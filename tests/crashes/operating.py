@@ -25,7 +25,7 @@ from workers.exceptions import Permanent, StateError, Unavailable
 from workers.management.nouns import restored
 from workers.models import Alert, Flow, Hold, Journal, Process, Step
 from workers.privacy import persons
-from workers.store import acts
+from workers.store import journal
 from workers.store.db import dialect
 from workers.store.flow import holds
 from workers.testing import Aftermath, Clock, Wire
@@ -286,7 +286,7 @@ def _all_marked(after: Aftermath) -> None:
 
 
 def _show() -> None:
-    acts.record_act("personal_shown", actor="operator:ann", process_id=_process().pk)
+    journal.record_act("personal_shown", actor="operator:ann", process_id=_process().pk)
 
 
 def _told_who_saw(after: Aftermath) -> None:

@@ -388,7 +388,7 @@ def test_a_card_waits_for_its_confirmation_as_long_as_a_reply(rabbit):
     with pytest.MonkeyPatch.context() as patch, rabbit.connection() as connection:
         patch.setattr(Producer, "publish", publish)
         patch.setattr(broker.cards, "own_id", lambda: "an-id")
-        broker.cards.exchange(connection)
+        broker.installation.exchange(connection)
     assert sent == [sas.reply_seconds]
 
 

@@ -151,7 +151,7 @@ def test_only_one_module_publishes_what_is_no_task():
     # The doctor's probe publishes to itself; a card is left again each minute, lost or not.
     assert producers == {
         *("workers/wire/confirmed.py", "workers/ops/doctor/broker.py"),
-        "workers/wire/cards.py",
+        "workers/wire/installation.py",
     }
 
 

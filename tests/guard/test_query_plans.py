@@ -19,10 +19,10 @@ from workers.store import (
     old_processes,
     old_rows,
     sinks,
-    unknown_definitions,
     unsent_statuses,
+    worker_alerts,
 )
-from workers.store.claims import claim_steps, find_work, left_to_others
+from workers.store.claims import claim_steps, find_work
 from workers.store.db import dialect
 from workers.store.expire import expire_claims
 from workers.store.flow import flow_control
@@ -130,7 +130,7 @@ def left() -> None:
     more = known.KnownDefinitions(versions=frozenset({"toy_line:2"}))
     code, document = known.code_of(more), more.to_document()
     live_workers.report("new", "new@host", ["sas.agents"], 2, code=code, known=document)
-    left_to_others.find()
+    find_work.left_to_others()
 
 
 def backlog() -> None:
@@ -223,7 +223,7 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes():
         (room, "live_in_flight_idx"),
         (room, "live_claimable_idx"),
         (bounded_room, "live_deferred_idx"),
-        (unknown_definitions.tell, "live_claimable_idx"),
+        (worker_alerts.tell_unknown_definitions, "live_claimable_idx"),
         (left, "live_claimable_idx"),
         (left, "process_decision_idx"),
         (backlog, "live_claimable_idx"),

@@ -16,7 +16,7 @@ from workers.desk.models import Incident
 from workers.desk.store import alert_commands, incident_commands, notes
 from workers.models import Alert, Journal, Process, Sink, Step
 from workers.runtime.storable_text import is_storable
-from workers.store import acts, sinks
+from workers.store import journal, sinks
 from workers.store.flow import flow_settings, holds
 
 pytestmark = pytest.mark.django_db
@@ -88,7 +88,7 @@ BY_TEXT: dict[str, Verb] = {
     "hold": lambda text: holds.hold("step", text, actor="ann", reason="why"),
     "agent": lambda text: flow_settings.set_flow(text, {"window": 5}, actor="ann", reason="why"),
     "code": lambda text: workers.raise_alert(text, "message"),
-    "shown": lambda text: acts.record_act("personal_shown", {"what": text}, actor="ann"),
+    "shown": lambda text: journal.record_act("personal_shown", {"what": text}, actor="ann"),
 }
 
 

@@ -20,7 +20,7 @@ from workers.rules import dead_workers
 from workers.rules.rows import StepRow
 from workers.store.claims import claim_steps
 from workers.store.claims.claim_steps import Claim, Room
-from workers.store.claims.dead_workers import note
+from workers.store.claims.release import note_death as note
 from workers.store.expire import expire_claims
 from workers.store.settle import filed_replies
 from workers.wire import dispatch

@@ -21,14 +21,7 @@ from workers.ops.doctor import duties as probes
 from workers.ops.doctor.finding import Finding, Level, error
 from workers.ops.doctor.registry import Need, Probe
 from workers.scheduler import look
-from workers.store import (
-    alert_resolution,
-    duties,
-    leases,
-    live_workers,
-    unknown_definitions,
-    worker_alerts,
-)
+from workers.store import alert_resolution, duties, leases, live_workers, worker_alerts
 from workers.store.duties import When
 from workers.store.expire import expire_claims
 from workers.store.flow import open_breakers
@@ -59,7 +52,7 @@ SWEEP_CALLS = {
 POLL_CALLS = {
     "job_requests": (jobs, "needs_runner"),
     "worker_alerts": (worker_alerts, "tell"),
-    "definition_alerts": (unknown_definitions, "tell"),
+    "definition_alerts": (worker_alerts, "tell"),
     "gone_workers": (live_workers, "forget_gone"),
 }
 

@@ -9,7 +9,7 @@ from workers.client.submission import submit
 from workers.models import Alert, Worker
 from workers.protocol.messages import Reply
 from workers.scheduler import look
-from workers.store import alert_resolution, live_code, live_workers, worker_alerts
+from workers.store import alert_resolution, live_workers, worker_alerts
 from workers.store.claims import claim_steps
 from workers.store.claims.claim_steps import Room
 from workers.store.settle import settle_replies
@@ -28,7 +28,7 @@ def alive(processes: int, run: str = "one", queue: str = "sas.agents", at: datet
 
 
 def calling(now: datetime = NOW) -> int:
-    return live_code.alive(now).calling("toy.alpha", "sas.agents")
+    return live_workers.alive(now).calling("toy.alpha", "sas.agents")
 
 
 def test_the_processes_of_all_workers_of_the_queue_count():

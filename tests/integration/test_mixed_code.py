@@ -18,9 +18,9 @@ from workers.definitions.known import KnownDefinitions
 from workers.models import Alert, Flow, Process, Step, Worker
 from workers.runtime import worker_pulse
 from workers.scheduler import waking
-from workers.store import live_code, live_workers, unknown_definitions
-from workers.store.claims import claim_steps, find_work, left_to_others
-from workers.store.claims.left_to_others import WorkForOthers
+from workers.store import live_workers, worker_alerts
+from workers.store.claims import claim_steps, find_work
+from workers.store.claims.find_work import WorkForOthers
 from workers.store.db import dialect
 from workers.testing.agent_processes import CALL, REPLY
 from workers.testing.agent_processes import room as anywhere
@@ -126,15 +126,15 @@ class TestPassingOn:
     def test_a_due_step_that_only_another_worker_knows_is_passed_on(self, wire):
         of_99()
 
-        assert left_to_others.find(NOW) == WorkForOthers()
+        assert find_work.left_to_others(NOW) == WorkForOthers()
         alive(V99, now=NOW)
-        assert left_to_others.find(NOW) == WorkForOthers(frozenset({"sas.agents"}), False)
+        assert find_work.left_to_others(NOW) == WorkForOthers(frozenset({"sas.agents"}), False)
 
     def test_nothing_is_passed_on_where_all_that_is_due_is_known(self, wire):
         submit("toy_line", subject="Toy 1", input={}, now=NOW)
         alive(V99, now=NOW)
 
-        assert left_to_others.find(NOW) == WorkForOthers()
+        assert find_work.left_to_others(NOW) == WorkForOthers()
 
     def test_an_agent_that_only_another_worker_knows_is_passed_on(self, wire):
         process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
@@ -142,7 +142,7 @@ class TestPassingOn:
         Flow.objects.create(agent="toy.new", window=5)
         alive(KnownDefinitions({"toy.new": "fresh"}), now=NOW)
 
-        assert left_to_others.find(NOW) == WorkForOthers(frozenset({"fresh"}), False)
+        assert find_work.left_to_others(NOW) == WorkForOthers(frozenset({"fresh"}), False)
 
     @pytest.mark.usefixtures("behind")
     def test_a_look_wakes_others_for_what_it_leaves(self, wire, woken):
@@ -200,8 +200,8 @@ class TestDecisions:
         assert wire.states(process)["if_big"] == "waiting"
         assert not Alert.objects.exists()
         assert find_work.flagged(10) == [process.pk]
-        assert find_work.flagged(10, live_code.known_elsewhere().versions) == []
-        assert left_to_others.find() == WorkForOthers(frozenset(), True)
+        assert find_work.flagged(10, live_workers.known_elsewhere().versions) == []
+        assert find_work.left_to_others() == WorkForOthers(frozenset(), True)
 
         Process.objects.update(version=1)
         wire.run_until_idle()
@@ -233,7 +233,7 @@ class TestTelling:
     def test_what_no_live_worker_knows_is_told_of_after_a_while(self, wire, seconds, told):
         of_99()
 
-        assert unknown_definitions.tell(NOW + timedelta(seconds=seconds)) == told
+        assert worker_alerts.tell_unknown_definitions(NOW + timedelta(seconds=seconds)) == told
         assert Alert.objects.filter(cause="unknown_definition:workflow:toy_line:99").count() == told
 
     def test_what_a_live_worker_knows_is_not_told_of(self, wire):
@@ -241,14 +241,14 @@ class TestTelling:
         later = NOW + timedelta(seconds=60)
         alive(V99, now=later)
 
-        assert unknown_definitions.tell(later) == 0
+        assert worker_alerts.tell_unknown_definitions(later) == 0
 
     def test_an_agent_that_no_live_worker_knows_is_told_of(self, wire):
         process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
         Step.objects.filter(process=process, name="one").update(agent="toy.new")
         Flow.objects.create(agent="toy.new", window=5)
 
-        unknown_definitions.tell(NOW + timedelta(seconds=60))
+        worker_alerts.tell_unknown_definitions(NOW + timedelta(seconds=60))
 
         assert Alert.objects.get().cause == "unknown_definition:agent:toy.new"
 
@@ -257,7 +257,7 @@ class TestTelling:
         later = NOW + timedelta(seconds=60)
         live_workers.report("old", "celery-old@host", ["sas.agents"], 1, later)
 
-        assert unknown_definitions.tell(later) == 0
+        assert worker_alerts.tell_unknown_definitions(later) == 0
 
     def test_the_poll_tells(self, wire):
         of_99()

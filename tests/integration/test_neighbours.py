@@ -23,7 +23,7 @@ from workers.models import Alert, Installation, Journal
 from workers.ops.doctor import broker as probes
 from workers.ops.doctor.finding import Level
 from workers.store import installation as rows
-from workers.wire import cards, dispatch, installation, neighbours, publisher, queue_drain
+from workers.wire import dispatch, installation, neighbours, publisher, queue_drain
 
 OURS, THEIRS = str(uuid4()), str(uuid4())
 
@@ -209,36 +209,36 @@ def url(request) -> Iterator[str]:
 
 def test_each_installation_reads_the_cards_of_the_others(url, monkeypatch):
     with Connection(url) as connection:
-        assert cards.exchange(connection, 1000) == []
+        assert installation.exchange(connection, 1000) == []
         # One card of each, however often it is left.
-        assert cards.exchange(connection, 1010) == []
+        assert installation.exchange(connection, 1010) == []
         monkeypatch.setattr(installation._cached, "id", THEIRS)
-        (ours,) = cards.exchange(connection, 1020)
+        (ours,) = installation.exchange(connection, 1020)
         assert (ours.installation, ours.at) == (OURS, 1010)
         assert ours.database
         monkeypatch.setattr(installation._cached, "id", OURS)
-        assert [card.installation for card in cards.exchange(connection, 1030)] == [THEIRS]
+        assert [card.installation for card in installation.exchange(connection, 1030)] == [THEIRS]
         # An installation that has gone is forgotten.
-        assert cards.exchange(connection, 1021 + cards.FRESH_SECONDS) == []
-        assert cards.exchange(connection, 1022 + cards.FRESH_SECONDS) == []
+        assert installation.exchange(connection, 1021 + installation.CARD_SECONDS) == []
+        assert installation.exchange(connection, 1022 + installation.CARD_SECONDS) == []
 
 
 def test_what_is_no_card_is_thrown_away(url):
     with Connection(url) as connection:
-        cards.exchange(connection, 5000)
-        connection.Producer().publish({"a": 1}, routing_key=cards.QUEUE)
-        assert cards.exchange(connection, 5001) == []
+        installation.exchange(connection, 5000)
+        connection.Producer().publish({"a": 1}, routing_key=installation.CARDS_QUEUE)
+        assert installation.exchange(connection, 5001) == []
 
 
 def test_doctor_and_a_worker_s_start_name_the_other(monkeypatch, caplog):
-    theirs = cards.Card(THEIRS, "staging", "db.example.org", 1.0)
-    monkeypatch.setattr(cards, "exchange", lambda connection: [theirs])
+    theirs = installation.Card(THEIRS, "staging", "db.example.org", 1.0)
+    monkeypatch.setattr(installation, "exchange", lambda connection: [theirs])
     (found,) = probes.is_ours_alone.__wrapped__(None)  # type: ignore[attr-defined]
     assert found.level == Level.ERROR
     assert THEIRS in found.what
     assert "staging" in found.what
 
-    monkeypatch.setattr(cards, "exchange_now", lambda: [theirs])
+    monkeypatch.setattr(installation, "exchange_now", lambda: [theirs])
     with caplog.at_level(logging.ERROR):
         hooks.name_neighbours(None)
     (record,) = caplog.records
@@ -249,6 +249,6 @@ def test_a_worker_starts_without_knowing_its_neighbours(monkeypatch, caplog):
     def fail() -> None:
         raise OSError("no broker")
 
-    monkeypatch.setattr(cards, "exchange_now", fail)
+    monkeypatch.setattr(installation, "exchange_now", fail)
     hooks.name_neighbours(None)
     assert [record.levelname for record in caplog.records] == []

@@ -17,7 +17,7 @@ from workers.operate import retention
 from workers.rules.rows import NewSink
 from workers.scheduler import look
 from workers.store import old_processes, old_rows, sinks
-from workers.store.claims import dead_workers, find_work, release
+from workers.store.claims import find_work, release
 from workers.store.expire import expire_claims
 from workers.store.locked import load
 from workers.store.old_rows import OldRows
@@ -83,7 +83,7 @@ def test_a_process_that_cannot_be_read_keeps_no_other_claim(wire, monkeypatch, a
     monkeypatch.setattr(load, "lock", fails_for(poison, load.lock))
 
     if act == "note":
-        facts = dead_workers.note("/run1", lambda name: True, "killed", NOW)
+        facts = release.note_death("/run1", lambda name: True, "killed", NOW)
         assert [fact["subject"] for fact in facts] == ["healthy"]
     elif act == "release":
         assert release.release_unfinished("/run1", "worker", now=NOW) == 1

@@ -14,7 +14,7 @@ from workers.definitions import known
 from workers.definitions.known import KnownDefinitions
 from workers.models import Worker
 from workers.runtime import worker_pulse
-from workers.store import live_code, live_workers
+from workers.store import live_workers
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def test_known_elsewhere_excludes_versions_that_own_code_knows(reported, monkeyp
     less = KnownDefinitions(versions=frozenset({"toy_line:1"}))
     monkeypatch.setattr(known, "own", lambda: less)
     monkeypatch.setattr(known, "own_code", lambda: known.code_of(less))
-    assert live_code.known_elsewhere().has_version("toy_optional", 1)
-    assert not live_code.known_elsewhere().has_version("toy_line", 1)
+    assert live_workers.known_elsewhere().has_version("toy_optional", 1)
+    assert not live_workers.known_elsewhere().has_version("toy_line", 1)
 
 
 def test_its_children_are_told_whether_another_code_has_more(reported, monkeypatch):

@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from workers.http import public_networks
+from workers.http import ssrf_guard
 
 PUBLIC = (
     *("93.184.216.34", "1.1.1.1", "223.255.255.255", "100.63.255.255", "172.32.0.1"),
@@ -33,24 +33,24 @@ NOT_PUBLIC = (
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_a_public_address_is_called(address):
-    assert public_networks.is_public(address)
+    assert ssrf_guard.is_public(address)
 
 
 @pytest.mark.parametrize("address", NOT_PUBLIC)
 def test_no_other_address_is_called(address):
-    assert not public_networks.is_public(address)
+    assert not ssrf_guard.is_public(address)
 
 
-@pytest.mark.parametrize("network", public_networks.SPECIAL, ids=str)
+@pytest.mark.parametrize("network", ssrf_guard.SPECIAL, ids=str)
 def test_no_line_of_the_table_is_passed_over(network):
-    assert not public_networks.is_public(str(network[0]))
-    assert not public_networks.is_public(str(network[-1]))
+    assert not ssrf_guard.is_public(str(network[0]))
+    assert not ssrf_guard.is_public(str(network[-1]))
     # Else the line says nothing: what is no unicast is refused without it.
-    assert network.subnet_of(public_networks.UNICAST[network.version])  # type: ignore[arg-type]
+    assert network.subnet_of(ssrf_guard.UNICAST[network.version])  # type: ignore[arg-type]
 
 
 def test_python_calls_nothing_private_that_is_public_here():
     for text in PUBLIC:
         address = ipaddress.ip_address(text)
-        if not any(address in network for network in public_networks.EMBEDDING):
+        if not any(address in network for network in ssrf_guard.EMBEDDING):
             assert address.is_global

@@ -15,7 +15,7 @@ from django.db import connections
 
 from workers.runtime.db_connections import apart_from_forks
 from workers.runtime.worker_identity import mark_of, run
-from workers.store.claims import dead_workers
+from workers.store.claims import release
 from workers.wire import dispatch
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ def note(run_name: str, cause: str) -> None:
 
     A child holds more than the message over which it died, so the rows decide which.
     """
-    for claim in dead_workers.note(mark_of(run_name), is_gone, cause):
+    for claim in release.note_death(mark_of(run_name), is_gone, cause):
         log.error("worker_died", extra={"how": cause, **claim})
 
 

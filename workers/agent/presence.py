@@ -17,7 +17,7 @@ from workers.exceptions import first_line
 from workers.runtime import worker_pulse
 from workers.runtime.db_connections import apart_from_forks
 from workers.runtime.worker_identity import run
-from workers.store import live_code, live_workers
+from workers.store import live_workers
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class Presence(bootsteps.StartStopStep):
     def _report(self, name: str, queues: list[str], processes: int) -> None:
         code, document = known.own_code(), known.own().to_document()
         live_workers.report(self._run, name, queues, processes, code=code, known=document)
-        worker_pulse.set_behind(bool(live_code.known_elsewhere()))
+        worker_pulse.set_behind(bool(live_workers.known_elsewhere()))
 
     def _attempt(self, action: Any, *args: Any) -> None:
         with apart_from_forks():

@@ -193,10 +193,10 @@ def tell_no_neighbours(sender: Any, **kwargs: object) -> None:
 def name_neighbours(instance: Any, **kwargs: object) -> None:
     """Log at a worker's start which other installations use this broker."""
     from workers.exceptions import in_a_line
-    from workers.wire import cards
+    from workers.wire import installation
 
     try:
-        others = cards.exchange_now()
+        others = installation.exchange_now()
     except Exception as error:  # noqa: BLE001 (every transport has its own)
         log.info("neighbours_unknown", extra={"reason": in_a_line(error, 200)})
         return

@@ -16,7 +16,7 @@ import httpx2
 import tenacity
 
 from workers.exceptions import OF_OUR_SIDE, DeadlinePassed, Fault, Unavailable
-from workers.http import connections
+from workers.http import transport
 from workers.http.faults import fault_of_exception, fault_of_status, unreadable
 from workers.http.reading import is_empty, read_object
 from workers.runtime import tracing
@@ -179,7 +179,7 @@ def _ask(
     if left <= 0:
         raise DeadlinePassed(f"{call.name}: no time left to send it.")
     try:
-        response = connections.transport().handle_request(_request(call, left))
+        response = transport.shared_transport().handle_request(_request(call, left))
     except (httpx2.TransportError, httpx2.InvalidURL, UnicodeError) as problem:
         raise fault_of_exception(call.server, call.name, problem) from problem
     try:

@@ -9,7 +9,10 @@ Each call has a connection of its own.  On one that is used again, whatever a se
 twice is the answer to the next call, and HTTP/1.1 has no mark to tell them apart.
 """
 
+import os
 import ssl
+import sys
+import threading
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -89,3 +92,33 @@ def _left(end: float | None, timeout: type[httpcore2.TimeoutException]) -> float
     if left <= 0:
         raise timeout("the time of the call is over")
     return left
+
+
+#: More than a process has threads.
+LIMITS = httpx2.Limits(max_connections=100)
+
+
+class Connections:
+    """Makes the one transport of a process on first use."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._transport: DeadlineTransport | None = None
+
+    def transport(self) -> DeadlineTransport:
+        """Return the transport; any thread may use it at any time."""
+        with self._lock:
+            if self._transport is None:
+                self._transport = DeadlineTransport(LIMITS)
+            return self._transport
+
+    def forget(self) -> None:
+        """Begin anew without closing anything, the lock included: for a child after a fork."""
+        self._lock = threading.Lock()
+        self._transport = None
+
+
+_connections = Connections()
+shared_transport = _connections.transport
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_connections.forget)

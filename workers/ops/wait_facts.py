@@ -14,7 +14,7 @@ from workers.rules.lateness import is_overdue
 from workers.rules.masks import UNKNOWN, Mask
 from workers.rules.rate_limit import Bucket
 from workers.rules.room import room_left
-from workers.store import leases, live_code, live_workers, personal_data
+from workers.store import leases, live_workers, personal_data
 from workers.store.db import dialect
 from workers.store.flow import flow_control
 
@@ -131,7 +131,7 @@ def read(
         # For the first column, and the last two.
         [*params, leases.POLL, leases.SWEEP, *params * 2, dialect.id_list(ids)],
     )[0]
-    served = live_code.read(row[5])
+    served = live_workers.read(row[5])
     at = dialect.instant(row[0])
     assert at is not None
     performed = {name: dialect.instant(at_text) for name, at_text in dialect.document(row[3]) or ()}
@@ -153,7 +153,7 @@ def read(
     )
 
 
-def _flow(row: list[Any], served: live_code.LiveWorkers) -> AgentFlow:
+def _flow(row: list[Any], served: live_workers.LiveWorkers) -> AgentFlow:
     agent, window, streak, opened_at, open_until, forced, *rated = row
     rate, tokens, refilled_at, in_flight, deferred_window, outstanding = rated
     breaker = Breaker(streak, dialect.instant(opened_at), dialect.instant(open_until), forced)
@@ -163,7 +163,7 @@ def _flow(row: list[Any], served: live_code.LiveWorkers) -> AgentFlow:
     )
 
 
-def _capacity(name: str, served: live_code.LiveWorkers) -> int | None:
+def _capacity(name: str, served: live_workers.LiveWorkers) -> int | None:
     """Return how many calls of an agent all live workers can make at once; None: unknown agent.
 
     Counts only workers that know the agent.

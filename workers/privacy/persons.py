@@ -15,8 +15,8 @@ from workers.privacy.personal_rows import personal_rows
 from workers.rules.refusals import refused
 from workers.runtime.failpoints import durable
 from workers.store import personal_data
-from workers.store.acts import record_act
 from workers.store.db.slices import Progress, silently, slices
+from workers.store.journal import record_act
 
 
 @dataclass(slots=True)

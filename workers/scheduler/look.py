@@ -10,15 +10,7 @@ from workers.rules.transitions import LockedProcess
 from workers.runtime.worker_identity import me
 from workers.scheduler import waking
 from workers.scheduler.settlement import follow, settle
-from workers.store import (
-    duties,
-    isolation,
-    leases,
-    live_code,
-    live_workers,
-    unknown_definitions,
-    worker_alerts,
-)
+from workers.store import duties, isolation, leases, live_workers, worker_alerts
 from workers.store.claims import find_work
 from workers.store.duties import Duty, When
 from workers.store.settle import filed_replies, settle_replies
@@ -85,7 +77,7 @@ def _advance(
 
 
 def _flagged(limit: int, now: datetime | None) -> list[int]:
-    return find_work.flagged(limit, live_code.known_elsewhere(now).versions, now)
+    return find_work.flagged(limit, live_workers.known_elsewhere(now).versions, now)
 
 
 def _poll(worker: str, now: datetime | None) -> None:
@@ -99,6 +91,6 @@ def _own_duties(now: datetime | None) -> dict[str, Duty]:
     agents = {queue: registry.of_queues([queue]) for queue in registry.queues()}
     return {
         "worker_alerts": lambda _lease: worker_alerts.tell(agents, now),
-        "definition_alerts": lambda _lease: unknown_definitions.tell(now),
+        "definition_alerts": lambda _lease: worker_alerts.tell_unknown_definitions(now),
         "gone_workers": lambda _lease: live_workers.forget_gone(now),
     }

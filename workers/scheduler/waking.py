@@ -10,7 +10,7 @@ from datetime import datetime
 
 from workers.definitions import registry
 from workers.runtime import worker_pulse
-from workers.store.claims import left_to_others
+from workers.store.claims import find_work
 from workers.wire import dispatch
 
 #: Time before a wake-up is passed on, or before the queue is read again after a message for others:
@@ -32,7 +32,7 @@ def pass_on(now: datetime | None = None) -> None:
     if not worker_pulse.is_behind():
         return
     try:
-        work = left_to_others.find(now)
+        work = find_work.left_to_others(now)
     except Exception:
         # Earlier work is not affected; the poll of a worker that knows it finds the rest.
         log.exception("passing_on_failed")

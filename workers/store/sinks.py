@@ -16,7 +16,7 @@ from workers.rules.rows import NewSink
 from workers.rules.transitions import LockedProcess
 from workers.runtime.failpoints import around, durable
 from workers.runtime.storable_text import storable_value
-from workers.store import acts, alerts
+from workers.store import alerts, journal
 from workers.store.db import bulk_update, dialect
 
 #: SQL that is true if the process row ``t`` has a sink.  With EXISTS PostgreSQL would hash all
@@ -274,7 +274,7 @@ def redeliver(
         for kind, owner, address, process_id in rows:
             alerts.resolve(f"sink_undeliverable:{mark(kind, owner, address)}", at)
             detail = {"owner": owner, "after": after}
-            acts.record_act("retold", detail, actor=actor, process_id=process_id, now=at)
+            journal.record_act("retold", detail, actor=actor, process_id=process_id, now=at)
     return bool(rows)
 
 

@@ -19,7 +19,7 @@ from workers.exceptions import first_line
 from workers.rules import lateness
 from workers.runtime import timestamps
 from workers.runtime.db_connections import apart_from_forks
-from workers.store import alerts, leases, live_code
+from workers.store import alerts, leases, live_workers
 from workers.store.db import dialect
 from workers.wire import dispatch, queue_drain
 
@@ -97,7 +97,7 @@ def reason_of(duty: Duty, seconds: float) -> dict[str, Any]:
         cause = "no_broker" if count is None else "unasked"
         if count:
             # With live workers on the queue, the messages wait for free processes.
-            cause = "busy" if live_code.alive().serving(duty.queue) else "unread"
+            cause = "busy" if live_workers.alive().serving(duty.queue) else "unread"
     params = {"says": ["late", cause], **late}
     return params | ({"queue": duty.queue, "waiting": count} if count else {})
 

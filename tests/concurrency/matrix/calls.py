@@ -44,20 +44,19 @@ from workers.rules.apply_reply import carry_out_policies
 from workers.rules.approved_acts import Act
 from workers.rules.rows import NewProcess
 from workers.store import (
-    acts,
     alert_resolution,
     alerts,
     installation,
     isolation,
+    journal,
     leases,
     live_workers,
     old_processes,
     old_rows,
     sinks,
-    unknown_definitions,
     worker_alerts,
 )
-from workers.store.claims import claim_steps, dead_workers, release
+from workers.store.claims import claim_steps, release
 from workers.store.db import dialect
 from workers.store.expire import expire_claims
 from workers.store.flow import flow_control, flow_settings, holds, open_breakers
@@ -225,7 +224,7 @@ _OF_PROCESSES = (
     call(filed_replies.file, REPLY, "agent", on=order.at_work),
     call(release.release_unfinished, "run-1", "worker", on=(order.at_work, order.turned_round)),
     call(_unbegun, DELIVERY_OF_CLAIM, STEPS_BUT_ITS, "worker", on=order.at_work),
-    call(dead_workers.note, "run-1", bool, "signal 9 (SIGKILL)", on=order.at_work),
+    call(release.note_death, "run-1", bool, "signal 9 (SIGKILL)", on=order.at_work),
     call(expire_claims.expire, "supervisor", on=(order.expired, order.unanswered, order.tired)),
     call(expire_claims.extend_gap, 120, 10, on=order.expired),
     call(expire_claims.flag_overdue, on=order.past_deadline),
@@ -263,7 +262,7 @@ _OF_THE_DESK = (
     call(incident_commands.resolve, INCIDENT, USER, on=desk.gathered, **BY_ANN),
     call(notes.write_on_incident, INCIDENT, USER, "seen", on=desk.gathered, **BY_ANN),
     call(notes.write_on_process, PROCESS, USER, "seen", on=order.in_error, **BY_ANN),
-    call(acts.record_act, "personal_shown", process_id=PROCESS, on=order.submitted, **BY_ANN),
+    call(journal.record_act, "personal_shown", process_id=PROCESS, on=order.submitted, **BY_ANN),
     call(preferences.set_time_zone, USER, "Asia/Tokyo", on=order.in_error),
     call(preferences.set_keys, USER, is_on=False, on=order.in_error),
     call(saved_views.save, USER, *VIEW, on=(order.in_error, desk.kept)),
@@ -287,7 +286,7 @@ _OF_UPKEEP = (
     call(live_workers.leave, "one", on=order.submitted),
     call(live_workers.forget_gone, NOW, on=order.submitted),
     call(worker_alerts.tell, QUEUES, NOW, on=order.submitted),
-    call(unknown_definitions.tell, NOW, on=order.submitted),
+    call(worker_alerts.tell_unknown_definitions, NOW, on=order.submitted),
     call(leases.acquire, leases.SWEEP, "two", 15, on=order.submitted),
     call(leases.abandon, leases.SWEEP, "one", on=desk.leased),
     call(leases.release, leases.SWEEP, "one", on=desk.leased),

@@ -24,7 +24,7 @@ from workers.desk.admin.lists import AskableListAdmin, View
 from workers.desk.admin.masking import STARS, UNMASKED
 from workers.models import Process
 from workers.ops import wait_facts
-from workers.store import acts
+from workers.store import journal
 
 #: Maximum rows of a file: its keys are held in memory while it is sent.
 LONGEST = 100_000
@@ -75,7 +75,7 @@ def answer(
     ``detail`` goes into the journal; a row is read when its line is sent.
     """
     personal = True if asks_personal(request) else None
-    acts.record_act("exported", {**detail, "personal": personal}, actor=actor(request))
+    journal.record_act("exported", {**detail, "personal": personal}, actor=actor(request))
     writer = csv.writer(_Line())
     encoded = (
         writer.writerow([plain(cell) for cell in line]) for line in _with_heads(heads, lines)

@@ -39,7 +39,7 @@ from workers.models import Hold, Process
 from workers.notify.senders.delivery import Undelivered
 from workers.ops import wait_facts
 from workers.runtime import timestamps
-from workers.store import acts
+from workers.store import journal
 
 #: Rows of each kind on one sheet; the rest is counted.
 MOST = 100
@@ -283,7 +283,7 @@ def show(request: HttpRequest) -> HttpResponse:
         return _page(request, sheet, hours_form, form, status=502, refusal=refusal)
     names = [user.get_username() for user in form.cleaned_data["to"]]
     detail = {"to": names, "reason": form.cleaned_data["comment"]}
-    acts.record_act("handed_over", detail, actor=actor(request))
+    journal.record_act("handed_over", detail, actor=actor(request))
     messages.success(request, _("Mailed to %(names)s.") % {"names": ", ".join(names)})
     return redirect("admin:desk_incident_hand_over")
 

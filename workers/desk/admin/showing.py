@@ -8,7 +8,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from workers.store import acts
+from workers.store import journal
 
 PERMISSION = "workers.show_personal"
 #: For so long data are shown, in the session that asked for them.
@@ -36,7 +36,7 @@ def show(request: HttpRequest, row: Model, actor: str, process_id: int | None = 
     """Show a row's personal data from now on, and journal it; refused without the right."""
     if not may(request):
         raise PermissionDenied
-    acts.record_act("personal_shown", {"what": _name(row)}, actor=actor, process_id=process_id)
+    journal.record_act("personal_shown", {"what": _name(row)}, actor=actor, process_id=process_id)
     expiries = {name: until for name, until in _expiries(request).items() if until > time.time()}
     expiries.pop(_name(row), None)
     newest = list(expiries.items())[-MOST + 1 :]

@@ -7,7 +7,7 @@ from django.db.models import Model
 
 from workers.desk.admin.masking import UNMASKED, Mask
 from workers.management.terminal import actor
-from workers.store import acts
+from workers.store import journal
 
 
 def add_argument(parser: argparse.ArgumentParser) -> None:
@@ -25,5 +25,5 @@ def mask_or_show(row: Model, mask: Mask, options: dict[str, Any], process_id: in
     if not options.get("is_personal"):
         return mask
     what = f"{row._meta.label_lower}:{row.pk}"
-    acts.record_act("personal_shown", {"what": what}, actor=actor(), process_id=process_id)
+    journal.record_act("personal_shown", {"what": what}, actor=actor(), process_id=process_id)
     return UNMASKED

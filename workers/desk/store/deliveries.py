@@ -14,7 +14,7 @@ from workers.desk.states import DeliveryEvent
 from workers.desk.store import routes
 from workers.runtime.failpoints import durable
 from workers.runtime.storable_text import storable
-from workers.store import acts, alerts
+from workers.store import alerts, journal
 from workers.store.db import dialect
 
 #: Code of the alert on a route that cannot be told.
@@ -71,7 +71,7 @@ def note_test(
         row = Delivery.objects.create(
             route=route, event=DeliveryEvent.TEST, at=at, next_at=until, uid=uuid4()
         )
-        acts.record_act("route_tested", {"route": route.name}, actor=actor, now=at)
+        journal.record_act("route_tested", {"route": route.name}, actor=actor, now=at)
     columns = {name: getattr(route, name) for name in _ROUTE_COLUMNS}
     return ClaimedDelivery(
         row.pk, row.uid, route_id, None, DeliveryEvent.TEST, at, 0, **columns, until=until
@@ -203,7 +203,7 @@ def resend(delivery_id: int, *, actor: str, now: datetime | None = None) -> bool
             [dialect.instant_text(at), delivery_id],
         )
         if is_due:
-            acts.record_act("delivery_resent", {"delivery": delivery_id}, actor=actor, now=at)
+            journal.record_act("delivery_resent", {"delivery": delivery_id}, actor=actor, now=at)
     return bool(is_due)
 
 

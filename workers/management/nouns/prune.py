@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 
 from workers.management.terminal import TerminalCommand, actor
 from workers.operate import retention
-from workers.store.acts import record_act
+from workers.store.journal import record_act
 
 #: Time for one round; between two rounds another process may take over.
 ROUND_SECONDS = 30.0

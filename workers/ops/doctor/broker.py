@@ -22,8 +22,8 @@ from workers.ops.doctor.connecting import (
 )
 from workers.ops.doctor.finding import Finding, error, info, ok, warning
 from workers.ops.doctor.registry import Need, probe
-from workers.wire import cards
-from workers.wire.cards import QUEUE
+from workers.wire import installation
+from workers.wire.installation import CARDS_QUEUE as QUEUE
 
 OLDEST_RABBITMQ = (3, 8)
 #: Prefixes of kombu's keys, beside those named after queues.
@@ -87,7 +87,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 def is_ours_alone(connection: Any) -> Iterable[Finding]:
     """Leave this installation's card at the broker, and look for other installations' cards."""
     try:
-        others = cards.exchange(connection)
+        others = installation.exchange(connection)
     except Exception as failure:
         if getattr(failure, "reply_code", None) != NOT_ALLOWED:
             raise

@@ -13,7 +13,7 @@ from workers.models import Lease, Process, Sink
 from workers.ops import wait_facts
 from workers.ops.metrics.gauge import gauge
 from workers.states import OPEN_PROCESS_STATES, ProcessState
-from workers.store import live_code
+from workers.store import live_workers
 from workers.store.db import dialect
 from workers.store.flow import due_steps
 
@@ -62,7 +62,7 @@ def _due() -> Rows:
 
 
 def _room() -> Rows:
-    alive = live_code.alive()
+    alive = live_workers.alive()
     for agent in registry.agents():
         yield agent.name, alive.calling(agent.name, agent.queue) * agent.calls_at_once
 

@@ -15,7 +15,7 @@ from workers.rules import calling_off, on_failure
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
 from workers.states import StepState
-from workers.store import live_code
+from workers.store import live_workers
 from workers.store.locked import contexts, log_lines
 from workers.store.locked.contexts import Context
 
@@ -88,7 +88,7 @@ def _leave_to_others(
     """Flag the processes whose version a live worker has; raise an alert for the others."""
     if not unjudged:
         return
-    elsewhere = live_code.known_elsewhere()
+    elsewhere = live_workers.known_elsewhere()
     for locked, step, error in unjudged:
         process = locked.process
         if elsewhere.has_version(process.workflow, process.version):
