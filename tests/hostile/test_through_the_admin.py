@@ -16,6 +16,8 @@ from tests.hostile import corpus
 from workers.models import Process
 from workers.runtime.visible_text import visible
 
+# The addresses load the admin's pages, of which there are none before.
+reverse("admin:index")
 LISTS = {
     meta.label_lower: reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")
     for meta in (model._meta for model in admin.site._registry)

@@ -1,7 +1,8 @@
 """What steps have from their declarations."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
+from typing import Any
 
 from django.db import models
 
@@ -54,13 +55,26 @@ class Spec(models.Model):
         # Taken at once: another thread may clear what is kept.
         found = {digest: spec for digest in wanted if (spec := _known.get(digest)) is not None}
         if missing := wanted - found.keys():
-            for row in cls.objects.filter(digest__in=missing).values("digest", *COLUMNS):
-                digest = row.pop("digest")
-                row |= {"after": tuple(row["after"]), "fallbacks": tuple(row["fallbacks"])}
-                found[digest] = SpecRow(**row)
+            found |= cls._read(missing)
             if missing := wanted - found.keys():
                 raise MissingSpec(sorted(missing))
-            if len(_known) > MOST:
-                _known.clear()
-            _known.update(found)
+        return found
+
+    @classmethod
+    def one(cls, digest: int, beside: models.QuerySet[Any]) -> SpecRow:
+        """Return a spec; if it has to be read, in one query with those whose digests it selects."""
+        if digest not in _known:
+            cls._read(beside)
+        return cls.of([digest])[digest]
+
+    @classmethod
+    def _read(cls, digests: Collection[int] | models.QuerySet[Any]) -> dict[int, SpecRow]:
+        found = {}
+        for row in cls.objects.filter(digest__in=digests).values("digest", *COLUMNS):
+            digest = row.pop("digest")
+            row |= {"after": tuple(row["after"]), "fallbacks": tuple(row["fallbacks"])}
+            found[digest] = SpecRow(**row)
+        if len(_known) > MOST:
+            _known.clear()
+        _known.update(found)
         return found

@@ -152,7 +152,9 @@ class Step(models.Model):
     @property
     def spec(self) -> SpecRow:
         """What the step has from its declaration; mostly without a query."""
-        return Spec.of([self.spec_digest])[self.spec_digest]
+        # A page asks for those of all steps of a process.
+        beside = Step.objects.filter(process=self.process_id).order_by().values("spec_digest")
+        return Spec.one(self.spec_digest, beside)
 
     @property
     def timeout_seconds(self) -> int:
