@@ -79,7 +79,7 @@ class Order(models.Model):
     @property
     def submission_key(self) -> str:
         """The submitter's own key, which the process holds together with the submitter."""
-        return (self.process.submission_key or "").partition(" ")[0]
+        return (self.process.submission_key or "").removesuffix(f" {self.submitter}")
 
     @property
     def link(self) -> str:

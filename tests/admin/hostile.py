@@ -112,7 +112,7 @@ def fill_shop() -> Order:
     Process.objects.filter(pk=order.process_id).update(
         subject=evil("subject"),
         input={evil("field"): evil("input")},
-        submission_key=evil("key").replace(" ", "\t"),
+        submission_key=f"{evil('key')} {evil('submitter')}",
     )
     fault = {"kind": "permanent", "code": evil("code"), "message": evil("fault")}
     Step.objects.filter(process=order.process, name="charge_payment").update(fault=fault)

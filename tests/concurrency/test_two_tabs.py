@@ -25,14 +25,14 @@ def shop(transactional_db) -> None:
 @pytest.fixture
 def _both_look_first(monkeypatch) -> None:
     """Have both find that nothing was ordered, with the basket in both their sessions."""
-    real, both = checkout._first_order, threading.Barrier(2)
+    real, both = checkout.first_order, threading.Barrier(2)
 
     def look(*args: Any) -> Any:
         found = real(*args)
         both.wait(10)
         return found
 
-    monkeypatch.setattr(checkout, "_first_order", look)
+    monkeypatch.setattr(checkout, "first_order", look)
 
 
 def tab(cookie: str) -> tuple[Client, dict[str, str]]:

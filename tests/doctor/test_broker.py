@@ -367,7 +367,7 @@ def test_one_probe_alone_tells_of_an_alarm(is_in_alarm, monkeypatch):
         raise TimeoutError("timed out")
 
     monkeypatch.setattr(current_app, "connection_for_write", lambda **_: connection)
-    monkeypatch.setattr(broker.cards, "exchange", exchange)
+    monkeypatch.setattr(broker.installation, "exchange", exchange)
     if is_in_alarm:
         assert broker.is_ours_alone() == []
     else:
@@ -387,7 +387,7 @@ def test_a_card_waits_for_its_confirmation_as_long_as_a_reply(rabbit):
 
     with pytest.MonkeyPatch.context() as patch, rabbit.connection() as connection:
         patch.setattr(Producer, "publish", publish)
-        patch.setattr(broker.cards, "own_id", lambda: "an-id")
+        patch.setattr(broker.installation, "own_id", lambda: "an-id")
         broker.installation.exchange(connection)
     assert sent == [sas.reply_seconds]
 

@@ -52,7 +52,7 @@ SWEEP_CALLS = {
 POLL_CALLS = {
     "job_requests": (jobs, "needs_runner"),
     "worker_alerts": (worker_alerts, "tell"),
-    "definition_alerts": (worker_alerts, "tell"),
+    "definition_alerts": (worker_alerts, "tell_unknown_definitions"),
     "gone_workers": (live_workers, "forget_gone"),
 }
 

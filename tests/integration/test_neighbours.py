@@ -201,6 +201,9 @@ def test_installation_id_is_not_read_inside_a_transaction():
 @pytest.fixture(scope="module", params=["rabbitmq", "memory"])
 def url(request) -> Iterator[str]:
     if request.param == "memory":
+        with Connection("memory://") as connection:
+            # Other tests of this process have left cards there.
+            connection.channel().queue_delete(installation.CARDS_QUEUE)
         yield "memory://"
         return
     with own_rabbitmq_vhost() as url:

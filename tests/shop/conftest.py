@@ -57,7 +57,7 @@ def order_with(state: str = "processing", **steps: dict[str, object]) -> Order:
     process = ProcessFactory(state=state, submission_key="cart-3 shop:ada")
     for position, name in enumerate(STEPS):
         StepFactory(process=process, name=name, position=position, **steps.get(name, {}))
-    return OrderFactory(process=process)
+    return OrderFactory(process=process, submitter="shop:ada")
 
 
 def count_rows() -> tuple[int, int]:
