@@ -43,7 +43,7 @@ PARTS = (
     Part("test kit", "workers/testing", lines=1_137, files=13),
     Part("shop", "orders", lines=8_789, files=133),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=68_030, files=701),
+    Part("tests", "tests", lines=68_031, files=701),
 )
 #: The product in all, without tests.  Only a decision raises it, and is named here: ADR 116 by 72,
 #: ADR 115 by 186.

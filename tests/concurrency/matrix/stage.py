@@ -63,6 +63,7 @@ def picture(rows: Rows) -> Picture:
     }
     names["job_id"] = {row["id"]: row["actor"] for row in found["desk_bulkjob"]}
     names["undoes_id"] = names["step_id"]
+    names["group_id"] = names["incident_id"]
     return {
         table: sorted((_plain(row, names) for row in table_rows), key=json.dumps)
         for table, table_rows in found.items()
