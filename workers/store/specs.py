@@ -20,10 +20,11 @@ def keep(specs: Iterable[SpecRow]) -> None:
     if not rows:
         return
     names = ", ".join(f'"{name}"' for name in _KINDS)
+    known = dialect.looked_up("w.digest", "v.digest")
     picked = ", ".join(f'v."{name}"' for name in _KINDS)
     dialect.execute(
         f"INSERT INTO workers_spec ({names}) SELECT {picked} FROM {dialect.rows_as('v', _KINDS)}"
-        " WHERE NOT EXISTS (SELECT 1 FROM workers_spec w WHERE w.digest = v.digest)",
+        f" WHERE NOT EXISTS (SELECT 1 FROM workers_spec w WHERE {known})",
         [dialect.encode([{"digest": digest, **spec.values} for digest, spec in rows.items()])],
     )
 
