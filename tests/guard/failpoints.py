@@ -22,7 +22,7 @@ EXCUSED = {
     ("workers/checks/tables.py", "atomic"): "reads only",
     ("workers/ops/invariant_check.py", "atomic"): "reads only",
     ("workers/store/settle/conditions.py", "atomic"): "a savepoint",
-    ("workers/store/settle/carry_on.py", "atomic"): "a savepoint",
+    ("workers/store/settle/end_processes.py", "atomic"): "a savepoint",
     ("workers/privacy/erase.py", "atomic"): "reads only",
     ("workers/store/isolation.py", "atomic"): "a savepoint",
     ("orders/consumer/handling.py", "atomic"): "is rolled back",

@@ -12,7 +12,7 @@ from django.utils import timezone
 from orders.models import Order, Product
 from orders.submission import Customer, Line, place_order
 from tests import roles
-from workers.checks import tables
+from workers.checks import grants, tables
 from workers.models import Process, Step
 from workers.operate import retention
 
@@ -20,12 +20,12 @@ from workers.operate import retention
 @pytest.mark.postgresql
 def test_the_rights_of_the_how_to_are_enough():
     roles.be("shop_worker")
-    assert tables.grants_problem() is None
+    assert grants.problem() is None
     assert tables.problem(is_worker=True) is None
 
 
 @pytest.mark.postgresql
-@pytest.mark.parametrize("table", tables.NEEDED)
+@pytest.mark.parametrize("table", grants.NEEDED)
 def test_a_right_that_was_forgotten_is_named(table):
     mark = roles.make()
     role = f"shop_worker_{mark}"
@@ -46,14 +46,14 @@ def test_every_table_of_a_worker_is_one_of_the_engine():
         for app in ("workers", "desk")
         for model in apps.get_app_config(app).get_models()
     }
-    assert tables.NEEDED.keys() <= known
+    assert grants.NEEDED.keys() <= known
     # What a worker has no business with.
-    assert known - tables.NEEDED.keys() == {"desk_preferences", "desk_savedview"}
+    assert known - grants.NEEDED.keys() == {"desk_preferences", "desk_savedview"}
 
 
 @pytest.mark.sqlite
 def test_sqlite_has_no_rights():
-    assert tables.grants_problem() is None
+    assert grants.problem() is None
 
 
 @pytest.mark.postgresql
@@ -70,7 +70,7 @@ def test_a_worker_that_deletes_what_is_old_needs_the_rights_of_its_sentence():
     Process.objects.update(state="cancelled", outcome="cancelled", finished_at=timezone.now())
     mark = roles.make()
     roles.be("shop_worker", mark)
-    assert "lacks the right to DELETE workers_process" in str(tables.grants_problem())
+    assert "lacks the right to DELETE workers_process" in str(grants.problem())
 
     roles.be_owner()
     (sentence,) = re.findall(r"^\| `SAS_KEEP_PROCESSES_DAYS` is set.*", roles.page(), re.MULTILINE)
@@ -79,7 +79,7 @@ def test_a_worker_that_deletes_what_is_old_needs_the_rights_of_its_sentence():
             cursor.execute(roles.named(grant, mark))
     roles.be("shop_worker", mark)
 
-    assert tables.grants_problem() is None
+    assert grants.problem() is None
     retention.prune(seconds=None, now=timezone.now() + timedelta(days=31))
     roles.be_owner()
     assert not Order.objects.exists()

@@ -12,7 +12,7 @@ from django.db.utils import load_backend
 
 from sasproject import databases
 from tests.services import own_postgres_database
-from workers.checks import tables
+from workers.checks import session, tables
 from workers.ops.checks import check_start
 from workers.ops.doctor import database
 from workers.ops.doctor.registry import Need, Probe, When
@@ -44,11 +44,11 @@ def test_our_own_sessions_are_right_whatever_the_database_has(name, value, wante
         with psycopg.connect(url.replace("postgres://", "postgresql://"), autocommit=True) as admin:
             admin.execute(f"ALTER DATABASE {database} SET {name} = '{value}'")
         with connected(url) as ours:
-            assert tables.session_problem(ours) is None
+            assert session.problem(ours) is None
             # As in a project that sets nothing.
             ours.close()
             ours.settings_dict["OPTIONS"].pop("options")
-            problem = str(tables.session_problem(ours))
+            problem = str(session.problem(ours))
     assert problem.startswith(f"The database's {name} is {value}, and must be {wanted}. ")
     assert f"ALTER ROLE ... SET {name} = '{wanted}'" in problem
 
@@ -66,8 +66,8 @@ def look() -> list[CheckMessage]:
 class TestCheck:
     @pytest.fixture
     def wrong(self, monkeypatch) -> None:
-        rows = [(tables.ISOLATION, "serializable", "read committed", "It locks rows.")]
-        monkeypatch.setattr(tables, "unfit", lambda database: rows)
+        rows = [(session.ISOLATION, "serializable", "read committed", "It locks rows.")]
+        monkeypatch.setattr(session, "unfit", lambda database: rows)
 
     def test_check_and_migrate_refuse_it(self, wrong):
         (refused,) = look()
@@ -88,12 +88,12 @@ class TestCheck:
         assert check_start(None) == []
 
     def test_this_database_is_right(self):
-        assert tables.session_problem(connection) is None
+        assert session.problem(connection) is None
         assert "workers.E024" not in [one.id for one in run_checks(databases=["default"])]
 
     def test_one_that_is_away_is_not_judged(self, monkeypatch):
         def away(database: Any) -> None:
             raise OperationalError("away")
 
-        monkeypatch.setattr(tables, "unfit", away)
+        monkeypatch.setattr(session, "unfit", away)
         assert look() == []

@@ -13,7 +13,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from tests.programs import free_port, until
-from workers.protocol.webhook_verification import signature
+from workers.protocol.webhook_signing import signature
 
 HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "how-to"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -20,7 +20,7 @@ from tests.receiving.test_taking import everything
 from tests.toyflow import webhooks as provider
 from workers.exceptions import WebhookRefused
 from workers.models import Alert, Process, ReceivedWebhook
-from workers.protocol.webhook_verification import signature
+from workers.protocol.webhook_signing import signature
 
 Problem = Callable[[Any, int], dict[str, Any]]
 STRANGE = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"

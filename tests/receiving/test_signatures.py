@@ -11,7 +11,8 @@ from standardwebhooks.webhooks import Webhook
 from tests.receiving.conftest import OTHER, SECRET, STRIPE
 from workers.exceptions import BadSignature
 from workers.protocol import webhook_verification
-from workers.protocol.webhook_verification import Signed, signature, standard_webhooks, stripe
+from workers.protocol.webhook_signing import signature
+from workers.protocol.webhook_verification import Signed, standard_webhooks, stripe
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 BODY = b'{"type": "payment.settled", "amount": "18.50"}'

@@ -17,7 +17,7 @@ from workers.http import ssrf_guard
 from workers.notify import relay as relays
 from workers.notify.senders import StatusMessage, Undelivered
 from workers.notify.senders.webhook import send
-from workers.protocol.webhook_verification import signature
+from workers.protocol.webhook_signing import signature
 from workers.store import sinks
 
 LETTER = StatusMessage(

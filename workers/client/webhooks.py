@@ -9,7 +9,8 @@ from workers.definitions.webhook_provider import Event, Provider
 from workers.exceptions import BadToken, MessageError, NoSecret, StateError, WebhookRefused
 from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import storable
-from workers.protocol.webhook_verification import ID, PREFIX, Signed
+from workers.protocol.webhook_signing import PREFIX
+from workers.protocol.webhook_verification import ID, Signed
 from workers.rules.external_answers import Outcome
 from workers.runtime.failpoints import durable
 from workers.store import received_webhooks

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from inspect import isawaitable
 from typing import Any
 
 from workers.definitions import checked_values
@@ -23,6 +24,14 @@ Describe = Callable[[Json], Json]
 OnEnd = Callable[["End"], object]
 #: Builds an agent's payload from the process input and the results of settled steps.
 RequestBuilder = Callable[[Json, Mapping[str, Json]], Json]
+
+
+def ask(option: str, condition: Condition, given: Json, results: Mapping[str, Json]) -> bool:
+    """Ask a condition; raise ``TypeError`` for a coroutine, and what the condition raises."""
+    answer: object = condition(given, results)
+    if isawaitable(answer):
+        raise TypeError(f"{option} returned a coroutine, which says neither yes nor no")
+    return bool(answer)
 
 
 def whole_input(process_input: Json, results: Mapping[str, Json]) -> Json:

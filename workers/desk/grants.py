@@ -1,6 +1,6 @@
 """The rights that a worker's login needs on the desk's tables."""
 
-from workers.checks.tables import ALL, KEPT, NEEDED
+from workers.checks.grants import ALL, KEPT, NEEDED
 
 NEEDED.update(
     {

@@ -9,12 +9,9 @@ Messages are ours; they repeat only a short code of the remote's own text.
 """
 
 import re
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx2
@@ -28,30 +25,7 @@ from workers.exceptions import (
     Transient,
     Unavailable,
 )
-
-LONGEST_RETRY_AFTER = 3600.0
-
-
-def retry_after(text: str) -> float | None:
-    """Read a Retry-After header: seconds or an HTTP date, an hour at most."""
-    seconds = asked_seconds(text)
-    return None if seconds is None else min(seconds, LONGEST_RETRY_AFTER)
-
-
-def asked_seconds(text: str) -> float | None:
-    """Read a Retry-After header, however long it asks for."""
-    text = text.strip()
-    if re.fullmatch(r"[0-9]+", text):
-        return float(text)
-    try:
-        moment = parsedate_to_datetime(text)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        seconds_left = moment.timestamp() - time.time()
-    except (ValueError, OverflowError):
-        return None
-    return max(seconds_left, 0.0)
-
+from workers.http.retry_after import LONGEST_RETRY_AFTER, asked_seconds, retry_after
 
 LONGEST_MESSAGE = 200
 #: The longest wait that is named: a number of any length may stand there.

@@ -6,14 +6,17 @@ background query has a partial index whose condition is the query's own.
 
 from workers.models.alert import Alert
 from workers.models.flow import Flow, Hold
-from workers.models.installation import Installation, Lease, ReceivedWebhook, Worker
+from workers.models.installation import Installation
 from workers.models.journal import Act, Journal
+from workers.models.lease import Lease
 from workers.models.live import LiveStep
 from workers.models.process import Process
 from workers.models.sink import Sink
 from workers.models.spec import Spec
 from workers.models.step import Step
 from workers.models.undo_request import UndoRequest
+from workers.models.webhook import ReceivedWebhook
+from workers.models.worker import Worker
 
 __all__ = [
     "Act",

@@ -1,6 +1,6 @@
 """What steps have from their declarations."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -61,10 +61,10 @@ class Spec(models.Model):
         return found
 
     @classmethod
-    def one(cls, digest: int, beside: models.QuerySet[Any]) -> SpecRow:
-        """Return a spec; if it has to be read, in one query with those whose digests it selects."""
+    def one(cls, digest: int, beside: Callable[[], models.QuerySet[Any]]) -> SpecRow:
+        """Return a spec; if it has to be read, in one query with those that ``beside`` selects."""
         if digest not in _known:
-            cls._read(beside)
+            cls._read(beside())
         return cls.of([digest])[digest]
 
     @classmethod

@@ -1,5 +1,7 @@
 """One unit of a process."""
 
+from typing import Any
+
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -152,9 +154,12 @@ class Step(models.Model):
     @property
     def spec(self) -> SpecRow:
         """What the step has from its declaration; mostly without a query."""
-        # A page asks for those of all steps of a process.
-        beside = Step.objects.filter(process=self.process_id).order_by().values("spec_digest")
-        return Spec.one(self.spec_digest, beside)
+        return Spec.one(self.spec_digest, self._digests_beside)
+
+    def _digests_beside(self) -> models.QuerySet[Any]:
+        # A page asks for the specs of all steps of a process.
+        steps = Step.objects.filter(process=self.process_id)
+        return steps.order_by().values("spec_digest")
 
     @property
     def timeout_seconds(self) -> int:

@@ -4,8 +4,6 @@ A scheme says how a provider signs.  ``standard_webhooks`` is the usual one
 (standardwebhooks.com); ``stripe`` is that of the header ``Stripe-Signature``.
 """
 
-import base64
-import binascii
 import hashlib
 import hmac
 import re
@@ -14,26 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from workers.exceptions import BadSignature
-
-PREFIX = "whsec_"
-
-
-def signature(secrets: tuple[str, ...], message_id: str, timestamp: int, body: bytes) -> str:
-    """Return the value of ``webhook-signature``: one signature for each secret.
-
-    Raises ``ValueError`` for a secret that is not base64.
-    """
-    signed = f"{message_id}.{timestamp}.".encode() + body
-    return " ".join(f"v1,{_sign(secret, signed)}" for secret in secrets)
-
-
-def _sign(secret: str, signed: bytes) -> str:
-    try:
-        key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
-    except binascii.Error:
-        raise ValueError("a webhook secret is not base64") from None
-    return base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
-
+from workers.protocol.webhook_signing import signature
 
 #: How far a webhook's time may differ from ours.
 TOLERANCE_SECONDS = 300

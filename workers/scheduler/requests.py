@@ -2,10 +2,10 @@
 
 import logging
 from collections.abc import Sequence
-from inspect import isawaitable
 from typing import Any, NamedTuple
 
 from workers.definitions import registry
+from workers.definitions.workflow import ask
 from workers.exceptions import UnknownWorkflow
 from workers.protocol.messages import Request, storable
 from workers.runtime import tracing
@@ -60,10 +60,7 @@ def _is_needless(claim: Claim, context: Context) -> bool:
     spec = registry.workflow(context.workflow, context.version).step(claim.step)
     if not callable(spec.unless) or claim.in_doubt:
         return False
-    answer: object = spec.unless(context.input, context.results)
-    if isawaitable(answer):
-        raise TypeError("unless returned a coroutine, which says neither yes nor no")
-    return bool(answer)
+    return ask("unless", spec.unless, context.input, context.results)
 
 
 def request(claim: Claim, context: Context, undone: UndoneStep | None) -> Request:

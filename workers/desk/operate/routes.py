@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from workers.desk.models import Route
 from workers.desk.models.route import RouteKind
 from workers.http import ssrf_guard
-from workers.protocol.webhook_verification import PREFIX
+from workers.protocol.webhook_signing import PREFIX
 
 PAGERDUTY_URL = "https://events.pagerduty.com/v2/enqueue"
 #: The shortest secret that Standard Webhooks allows.

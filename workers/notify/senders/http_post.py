@@ -8,7 +8,7 @@ import httpx2
 
 from workers.conf import sas
 from workers.http import ssrf_guard
-from workers.http.faults import retry_after
+from workers.http.retry_after import retry_after
 from workers.http.transport import DeadlineTransport
 from workers.notify.senders.delivery import Answer, Undelivered
 from workers.runtime.per_process import per_process

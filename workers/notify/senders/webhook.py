@@ -4,7 +4,7 @@ import time
 
 from workers.notify.senders import http_post
 from workers.notify.senders.delivery import Answer, StatusMessage, Undelivered
-from workers.protocol.webhook_verification import signature as sign
+from workers.protocol.webhook_signing import signature as sign
 
 
 def send(message: StatusMessage) -> Answer:

@@ -11,7 +11,7 @@ from django.db import Error as DjangoError
 from django.db.migrations.loader import MigrationLoader
 
 from workers.celery import database_login
-from workers.checks import tables
+from workers.checks import session, tables
 from workers.conf import sas
 from workers.definitions.sentences import say as _
 from workers.definitions.sentences import say_counted as ngettext
@@ -202,8 +202,8 @@ def a_failover_loses_nothing() -> Iterable[Finding]:
 @probe("database", needs=Need.DATABASE, when=EXAMINED | When.START, applies=dialect.is_postgres)
 def isolates_as_the_store_expects() -> Iterable[Finding]:
     """Check the isolation level, and the form of dates, that this connection really has."""
-    for name, value, required, why in tables.unfit(connection):
-        is_isolation = name == tables.ISOLATION
+    for name, value, required, why in session.unfit(connection):
+        is_isolation = name == session.ISOLATION
         yield error(
             _("transactions are %(level)s", level=value)
             if is_isolation

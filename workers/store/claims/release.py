@@ -1,4 +1,4 @@
-"""Release the claims of a worker that was stopped in the middle of its calls."""
+"""Release the claims of a worker that was stopped in the middle of its calls; note its death."""
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
@@ -53,7 +53,11 @@ def release_unfinished(
     return _release_of(
         [process_id for _, process_id in rows],
         lambda: durable("release.release_unfinished"),
-        lambda step: step.id in step_ids and _is_unfinished(step, mark, at),
+        lambda step: (
+            step.id in step_ids
+            and _is_unanswered(step, at)
+            and (step.locked_by or "").endswith(mark)
+        ),
         worker,
         local,
         now=now,
@@ -149,16 +153,6 @@ def uncalled(
         now=now,
         reason=reason,
         delay_seconds=delay_seconds,
-    )
-
-
-def _is_unfinished(step: StepRow, mark: str, at: datetime) -> bool:
-    return (
-        step.is_at_work
-        and step.complete_by is not None
-        and step.complete_by > at
-        and not step.is_filed
-        and (step.locked_by or "").endswith(mark)
     )
 
 

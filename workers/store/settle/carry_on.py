@@ -1,26 +1,18 @@
 """Carry locked processes on: decide and write what follows from any change to them."""
 
-import logging
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db import transaction
-
-from workers.definitions import registry
-from workers.definitions.workflow import End
-from workers.exceptions import in_a_line
 from workers.rules import apply_reply, hold_endings, restart
-from workers.rules.rows import AlertCall, Entry, StepRow
+from workers.rules.rows import Entry, StepRow
 from workers.rules.transitions import LockedProcess
 from workers.states import StepState
-from workers.store import alerts, live_workers
 from workers.store.claims.claim_steps import Claim, Room, take_or_queue
 from workers.store.flow import flow_control
-from workers.store.locked import contexts, load, log_lines
-from workers.store.locked.contexts import Context
-from workers.store.settle import conditions
+from workers.store.locked import load
+from workers.store.settle import conditions, end_processes
 
 
 class Unforeseen(Exception):
@@ -130,7 +122,7 @@ def _end(
         for locked in processes
         if locked.process.id not in ended
     }
-    _end_all(endings)
+    end_processes.end(endings)
     return _Written(ended, entries)
 
 
@@ -187,68 +179,3 @@ def _deferred(processes: Sequence[LockedProcess]) -> dict[str, int]:
                 waits = step.state == StepState.PROCESSING and step.is_deferred
                 counts[origin.agent] += waits - origin.is_deferred
     return {agent: change for agent, change in counts.items() if change}
-
-
-log = logging.getLogger(__name__)
-
-
-def _end_all(endings: Sequence[tuple[LockedProcess, Entry]]) -> None:
-    """End processes whose other decisions are written, and call their ``on_end``.
-
-    Each runs in a savepoint: if ``on_end`` raises, its process has not ended, its writes are rolled
-    back, and an alert is raised; the other processes end.  The poll finds that the process stands
-    still, and tries again.  The same happens if no live worker has the workflow; if another worker
-    has it and this code does not, the process is left to that worker.
-    """
-    contexts_by_id = contexts.of_all(locked for locked, _ in endings)
-    for locked, ending in endings:
-        entries = load.count_as_written(locked)
-        if _is_left_to_others(locked):
-            locked.touch_process()
-            locked.process.needs_decision = True
-            load.write([locked])
-            locked.entries = [*entries, *locked.entries]
-            continue
-        alert = _end_one(locked, ending, contexts_by_id[locked.process.id])
-        locked.entries = [*entries, *([] if alert else locked.entries)]
-        if alert:
-            alerts.write([alert], locked.now)
-
-
-def _is_left_to_others(locked: LockedProcess) -> bool:
-    """Say whether a live worker has the process's version, and this code does not."""
-    process = locked.process
-    if registry.has_workflow(process.workflow, process.version):
-        return False
-    return live_workers.known_elsewhere().has_version(process.workflow, process.version)
-
-
-def _end_one(locked: LockedProcess, ending: Entry, context: Context) -> AlertCall | None:
-    """End a process; return an alert if it could not be ended."""
-    process = locked.process
-    try:
-        with transaction.atomic():
-            hold_endings.end(locked, ending)
-            load.write([locked])
-            on_end = registry.workflow(context.workflow, context.version).on_end
-            if on_end is not None:
-                on_end(End(process.id, process.subject, process.state, context.results))
-    except Exception as error:
-        if transaction.get_rollback():
-            # The savepoint is gone, too: the database is unavailable.
-            raise
-        log.exception("on_end_failed", extra=log_lines.about(locked))
-        reason = in_a_line(error)[:500]
-        return AlertCall(
-            f"on_end_failed:process:{process.id}",
-            "on_end_failed",
-            {
-                "subject": process.subject,
-                "state": ending.after,
-                "workflow": context.workflow,
-                "version": context.version,
-                "reason": reason,
-            },
-            process.id,
-        )
-    return None

@@ -3,12 +3,12 @@
 import logging
 from collections.abc import Sequence
 from datetime import datetime
-from inspect import isawaitable
 from typing import Any
 
 from django.db import transaction
 
 from workers.definitions import registry
+from workers.definitions.workflow import ask
 from workers.exceptions import UnknownWorkflow
 from workers.protocol.faults import FaultRecord
 from workers.rules import calling_off, on_failure
@@ -61,9 +61,7 @@ def _judge(locked: LockedProcess, step: StepRow, context: Context, actor: str) -
         spec = registry.workflow(context.workflow, context.version).step(step.name)
         # A savepoint: a database error in the definition must not roll back the engine's writes.
         with transaction.atomic():
-            is_wanted: object = spec.when is None or spec.when(context.input, results)
-            if isawaitable(is_wanted):
-                raise TypeError("when returned a coroutine, which says neither yes nor no")
+            is_wanted = spec.when is None or ask("when", spec.when, context.input, results)
             until = spec.until(context.input, results) if spec.until and is_wanted else None
         if until is not None and (not isinstance(until, datetime) or until.tzinfo is None):
             raise TypeError(f"until returned {until!r}, which is no instant with a time zone")
