@@ -9,7 +9,7 @@ from django.db import connections, transaction
 
 from tests.concurrency.racing import race
 from tests.integration.conftest import NOW
-from workers import AlreadySubmitted, NewProcess, cancel, submit, submit_many
+from workers import AlreadySubmitted, cancel, submit
 from workers.models import Process, Step
 from workers.store.claims import claim_steps
 from workers.store.submit import create_processes
@@ -59,14 +59,6 @@ def test_eight_replacements_leave_the_one_that_came_last():
 
     states = list(Process.objects.order_by("id").values_list("state", "key_use"))
     assert states == [*(("cancelled", use) for use in range(1, 9)), ("pending", 9)]
-
-
-def test_many_in_different_orders_do_not_wait_for_each_other():
-    wanted = [NewProcess(f"Toy {n}", {}, submission_key=f"k{n}") for n in range(30)]
-    rows = race([partial(submit_many, "toy_line", wanted[::way]) for way in (1, -1) * 4])
-
-    assert [row for row in rows if isinstance(row, Exception)] == []
-    assert Process.objects.count() == 30
 
 
 @pytest.mark.postgresql

@@ -12,6 +12,7 @@ from workers import AlreadySubmitted, NewProcess, NewSink, cancel, submit, submi
 from workers.client import operations
 from workers.models import Journal, Process, Sink, Step
 from workers.privacy import erase
+from workers.store.db import dialect
 from workers.testing import scripted
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -178,6 +179,16 @@ def test_erased_and_freed_key_gets_its_next_use():
         erase.erase(process.pk, actor="operator:ann", reason="asked", now=NOW)
 
     assert submit("toy_personal", submission_key=key, **given).key_use == 3
+
+
+def test_keys_are_inserted_in_one_order_whatever_the_order_of_requests(monkeypatch):
+    """Else two submissions of the same keys in two orders would wait for each other."""
+    inserted, encode = [], dialect.encode
+    watched = lambda rows, *more: inserted.append(rows) or encode(rows, *more)  # noqa: E731
+    monkeypatch.setattr(dialect, "encode", watched)
+    submit_many("toy_line", [NewProcess("Toy", {}, submission_key=f"k{n}") for n in range(10)])
+    (uids,) = ([row["uid"] for row in rows] for rows in inserted if "uid" in rows[0])
+    assert (len(uids), uids) == (10, sorted(uids))
 
 
 def test_key_is_shown_in_the_terminal():
