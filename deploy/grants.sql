@@ -8,7 +8,8 @@ GRANT INSERT, UPDATE ON
   workers_alert, workers_lease, workers_process, workers_sink, workers_step, workers_undorequest
   TO shop_web;
 GRANT INSERT ON
-  desk_note, orders_order, orders_orderline, workers_hold, workers_receivedwebhook, workers_spec
+  desk_note, orders_order, orders_orderline, workers_attribute, workers_hold,
+  workers_receivedwebhook, workers_spec
   TO shop_web;
 GRANT UPDATE (customer_address, customer_email) ON orders_order TO shop_web;
 GRANT UPDATE (state, corrected, resolved_at, resolved_by, comment, order_id)
@@ -18,7 +19,7 @@ GRANT UPDATE (ended_at, ended_by) ON workers_hold TO shop_web;
 GRANT UPDATE (author_id) ON desk_note TO shop_web;
 GRANT INSERT ON workers_journal TO shop_web;
 GRANT DELETE ON
-  desk_delivery, desk_preferences, desk_route, desk_savedview, orders_product
+  desk_delivery, desk_preferences, desk_route, desk_savedview, orders_product, workers_attribute
   TO shop_web;
 GRANT INSERT, UPDATE, DELETE ON
   auth_group, auth_group_permissions, auth_user, auth_user_groups, auth_user_user_permissions,
@@ -40,7 +41,7 @@ GRANT SELECT, INSERT, UPDATE ON
   desk_delivery, workers_lease, workers_process, workers_sink, workers_step
   TO shop_worker;
 GRANT SELECT, INSERT ON
-  desk_incident, desk_release, workers_alert, workers_journal, workers_spec
+  desk_incident, desk_release, workers_alert, workers_attribute, workers_journal, workers_spec
   TO shop_worker;
 GRANT SELECT ON
   desk_bulkitem, desk_bulkjob, workers_flow, workers_hold, workers_receivedwebhook
@@ -68,7 +69,7 @@ GRANT SELECT (id, process_id, state, sequence, asked_at), DELETE ON workers_undo
   TO shop_worker;
 GRANT DELETE ON
   desk_bulkitem, desk_bulkjob, desk_delivery, desk_incident,
-  workers_alert, workers_journal, workers_receivedwebhook, workers_sink,
+  workers_alert, workers_attribute, workers_journal, workers_receivedwebhook, workers_sink,
   orders_deadletter, orders_ratecount, django_session
   TO shop_worker;
 GRANT SELECT ON
@@ -113,5 +114,6 @@ GRANT SELECT (cause, process_id, acknowledged_at, times, params, last_raised_at,
   ON workers_alert TO shop_consumer;
 GRANT INSERT ON
   orders_deadletter, orders_droppedletters, orders_order, orders_orderline,
-  workers_alert, workers_journal, workers_process, workers_sink, workers_spec, workers_step
+  workers_alert, workers_attribute, workers_journal, workers_process, workers_sink, workers_spec,
+  workers_step
   TO shop_consumer;

@@ -10,6 +10,7 @@ from workers.privacy import erase
 #: Texts and documents of a process in which nothing personal can stand: names out of the code,
 #: states, keys and users of ours.
 IMPERSONAL = {
+    "Attribute": "name",
     "Process": "workflow state no_return outcome on_deadline renews editable",
     "Step": "name state agent locked_by idempotency_key",
     "Alert": "cause code",
@@ -29,6 +30,8 @@ def test_each_text_of_a_process_is_erased_or_impersonal():
     """
     erased = {model.__name__: {*columns} for model, columns in erase._PARTS}
     erased["Process"] = OF_THE_PROCESS
+    # Its row is deleted.
+    erased["Attribute"] = {"value"}
     for model in apps.get_app_config("workers").get_models():
         names = {field.name for field in model._meta.get_fields()}
         if model._meta.proxy or not (model.__name__ == "Process" or "process" in names):

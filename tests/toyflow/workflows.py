@@ -400,3 +400,12 @@ HEARD_BRANCHES = register_workflow(
         on_end=_hear,
     )
 )
+NAMED = register_workflow(
+    Workflow(
+        "toy_named",
+        1,
+        (step("one", "toy.alpha"),),
+        attributes={"customer": int, "plan": str, "email": str},
+        personal=("attributes.email", "name"),
+    )
+)

@@ -15,7 +15,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("workers_lease", "workers_process", "workers_step"), KEPT),
     **dict.fromkeys(("workers_alert", "workers_sink", "workers_live", "workers_worker"), ALL),
     "workers_journal": ("SELECT", "INSERT", "DELETE"),
-    **dict.fromkeys(("workers_hold", "workers_spec"), ("SELECT", "INSERT")),
+    **dict.fromkeys(("workers_attribute", "workers_hold", "workers_spec"), ("SELECT", "INSERT")),
     "workers_installation": ("SELECT", "UPDATE"),
     "workers_flow": ("SELECT", "UPDATE"),
     **dict.fromkeys(("workers_receivedwebhook", "workers_undorequest"), ("SELECT", "DELETE")),
@@ -28,7 +28,8 @@ def problem() -> str | None:
         return None
     needed = [(table, right) for table, rights in NEEDED.items() for right in rights]
     if sas.keep_processes_days < FOR_GOOD_DAYS:
-        needed += [(table, "DELETE") for table in ("workers_process", "workers_step")]
+        tables = ("workers_attribute", "workers_process", "workers_step")
+        needed += [(table, "DELETE") for table in tables]
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT current_user, n.table_name, n.needed FROM unnest(%s::text[], %s::text[])"

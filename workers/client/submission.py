@@ -1,6 +1,6 @@
 """Accept a process: rows in the caller's transaction, a wake-up after it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -13,6 +13,7 @@ from workers.definitions.effects import Effect
 from workers.definitions.workflow import Fallback, StepSpec, Workflow
 from workers.exceptions import AlreadySubmitted
 from workers.models import Process
+from workers.rules import attributes as checked_attributes
 from workers.rules import new_processes, submission_keys
 from workers.rules.rows import KeyFor, NewProcess, NewSink, OnConflict
 from workers.runtime import storable_text, tracing
@@ -33,6 +34,7 @@ def submit(
     priority: int = 0,
     deadline_at: datetime | None = None,
     sinks: Sequence[NewSink] = (),
+    attributes: Mapping[str, object] | None = None,
     submission_key: str | None = None,
     on_conflict: OnConflict = "return",
     key_for: KeyFor = "until ended",
@@ -60,6 +62,11 @@ def submit(
     ``deadline_at`` overrides the workflow's own deadline.  ``sinks`` are notified of every
     change; their addresses are used as given, so check who owns them.
 
+    ``attributes`` are what the process is found by (``processes``), values of the types that its
+    workflow declares, and stay as they are; a declared one may be missing.  One that is not
+    declared, blank, or of more than 200 characters is a ``ValueError``, another type a
+    ``TypeError``.
+
     ``submission_key`` is the submitter's own, up to 400 characters, one for each workflow,
     whatever its version.  While it is taken, ``on_conflict`` decides: ``"return"`` returns the
     first process, whatever this input; ``"refuse"`` raises ``AlreadySubmitted``, with the first as
@@ -71,7 +78,7 @@ def submit(
     its use: used again it has others, and sent again after a restore that has lost it, the same.
     """
     key = submission_key, on_conflict, key_for
-    process = NewProcess(subject, input, lane, priority, deadline_at, sinks, *key)
+    process = NewProcess(subject, input, lane, priority, deadline_at, sinks, *key, attributes)
     return submit_many(workflow, [process], actor=actor, version=version, now=now)[0]
 
 
@@ -98,6 +105,7 @@ def submit_many(
     if any(process.deadline_at is not None for process in wanted):
         new_processes.check_deadlines(wanted, dialect.read_clock(now))
     definition = completed(registry.workflow(workflow, version))
+    checked_attributes.check(definition, wanted)
     # If one of many is refused, the others are rolled back.
     savepoint = len(wanted) > 1 and any(process.on_conflict == "refuse" for process in wanted)
     with prepared_plans.kept(), durable("submission.submit", savepoint=savepoint):

@@ -8,7 +8,7 @@ from enum import StrEnum
 from inspect import isawaitable
 from typing import Any
 
-from workers.definitions import checked_values
+from workers.definitions import attributes, checked_values
 from workers.exceptions import UnknownStep, WorkflowError
 
 Json = dict[str, Any]
@@ -265,6 +265,8 @@ class Workflow:
     on_end: OnEnd | None = None
     #: Dotted paths of the input that operators see masked, with everything below.
     personal: tuple[str, ...] = ()
+    #: What processes are found by: names, each with its type.
+    attributes: Mapping[str, type] = field(default_factory=dict, hash=False)
     #: What status messages call a process: the first word of their type, ...
     told_as: str = "process"
     #: ... and what they show of its input.
@@ -309,6 +311,7 @@ class Workflow:
         checked_values.function(where, "describe", self.describe, "input")
         for name in ("no_return", "editable", "personal"):
             object.__setattr__(self, name, checked_values.names(where, name, getattr(self, name)))
+        object.__setattr__(self, "attributes", attributes.declared(where, self.attributes))
         on_deadline = checked_values.choice(where, "on_deadline", self.on_deadline, OnDeadline)
         object.__setattr__(self, "on_deadline", on_deadline)
 

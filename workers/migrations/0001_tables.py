@@ -412,6 +412,18 @@ class Migration(migrations.Migration):
             model_name='receivedwebhook',
             constraint=models.UniqueConstraint(fields=('provider', 'message_id'), name='webhook_taken_once'),
         ),
+        migrations.CreateModel(
+            name='Attribute',
+            fields=[
+                ('pk', models.CompositePrimaryKey('process', 'name', blank=True, editable=False, primary_key=True, serialize=False)),
+                ('name', models.CharField(max_length=50)),
+                ('value', models.CharField(max_length=200)),
+                ('process', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='attributes', to='workers.process')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['name', 'value', 'process'], name='attribute_value_idx', opclasses=['varchar_ops', 'varchar_pattern_ops', 'int8_ops'])],
+            },
+        ),
         migrations.AddField(
             model_name='sink',
             name='process',

@@ -5,6 +5,7 @@ background query has a partial index whose condition is the query's own.
 """
 
 from workers.models.alert import Alert
+from workers.models.attribute import Attribute
 from workers.models.flow import Flow, Hold
 from workers.models.installation import Installation
 from workers.models.journal import Act, Journal
@@ -21,6 +22,7 @@ from workers.models.worker import Worker
 __all__ = [
     "Act",
     "Alert",
+    "Attribute",
     "Flow",
     "Hold",
     "Installation",

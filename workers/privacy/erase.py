@@ -10,7 +10,7 @@ from django.db.models import Model
 
 from workers.definitions import registry
 from workers.exceptions import NOT_PERMITTED, StateError, UnknownWorkflow, first_line, sqlstate
-from workers.models import Alert, Journal, Process, Sink, Step, UndoRequest
+from workers.models import Alert, Attribute, Journal, Process, Sink, Step, UndoRequest
 from workers.privacy.personal_rows import personal_rows
 from workers.rules.approved_acts import Act
 from workers.rules.masks import Eraser
@@ -112,6 +112,7 @@ def carry_out(locked: LockedProcess, actor: str, reason: str) -> str:
         submission_key=process.submission_key and eraser.text(process.submission_key),
         lane="",
     )
+    _erase_attributes(process.pk, eraser)
     for model, columns in _PARTS:
         _erase_rows(model, columns, process.pk, eraser)
     for rows in personal_rows():
@@ -136,7 +137,22 @@ def is_named_in(process_id: int, text: str) -> bool:
 def _eraser(process: Process, paths: Iterable[str]) -> Eraser:
     journal = Journal.objects.filter(process=process)
     # What an operator changed stands in the journal alone.
-    return Eraser(paths, [process.input, *journal.values_list("detail", flat=True)])
+    attributes = {"attributes": dict(_attributes(process.pk))}
+    return Eraser(paths, [process.input, attributes, *journal.values_list("detail", flat=True)])
+
+
+def _attributes(process_id: int) -> list[tuple[str, str]]:
+    return list(Attribute.objects.filter(process_id=process_id).values_list("name", "value"))
+
+
+def _erase_attributes(process_id: int, eraser: Eraser) -> None:
+    """Delete those that are personal, or repeat what is: nobody is found by stars."""
+    names = [
+        name
+        for name, value in _attributes(process_id)
+        if eraser.value({"attributes": {name: value}}) != {"attributes": {name: value}}
+    ]
+    Attribute.objects.filter(process_id=process_id, name__in=names).delete()
 
 
 def _erase_rows(

@@ -8,7 +8,7 @@ from django.db.models import Model, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from workers.exceptions import StateError
-from workers.models import Alert, Journal, Process, Sink, Step, UndoRequest
+from workers.models import Alert, Attribute, Journal, Process, Sink, Step, UndoRequest
 from workers.privacy import erase as erasing
 from workers.privacy import mail_addresses, register
 from workers.privacy.personal_rows import personal_rows
@@ -34,18 +34,23 @@ class Erasure:
 def find(email: str, progress: Progress = silently) -> list[int]:
     """Return the ids of the processes about a person that are not erased, the oldest first.
 
-    Their input has the address, or an app knows them (``PersonalRows.processes``).
+    Their input or an attribute has the address, or an app knows them (``PersonalRows.processes``).
     """
     by_apps = {pk for rows in personal_rows() for pk in rows.processes(email)}
     ids = set(Process.objects.filter(pk__in=by_apps, erased_at=None).values_list("pk", flat=True))
+    whole = Attribute.objects.filter(process__erased_at=None)
     # Inputs have no index by person.
     rows = Process.objects.filter(erased_at=None).annotate(text=Cast("input", TextField()))
-    rows = rows.filter(text__icontains=mail_addresses.needle(email))
+    needle = mail_addresses.needle(email)
+    rows = rows.filter(text__icontains=needle)
     ranges = slices("workers_process", "id")
     for done, (first, last) in enumerate(ranges):
         progress("inputs", done, len(ranges))
         hits = rows.filter(pk__gte=first, pk__lte=last).values_list("pk", "input")
         ids |= {pk for pk, document in hits if mail_addresses.names(email, document)}
+        values = whole.filter(process__gte=first, process__lte=last, value__icontains=needle)
+        pairs = values.values_list("process_id", "value")
+        ids |= {pk for pk, value in pairs if mail_addresses.names(email, value)}
     return sorted(ids)
 
 
@@ -87,6 +92,7 @@ def _process(pk: int) -> dict[str, Any]:
         "created_at": process.created_at,
         "finished_at": process.finished_at,
         "input": process.input,
+        "attributes": dict(Attribute.objects.filter(process=process).values_list("name", "value")),
         "steps": list(steps.values("name", "agent", "state", "result", "fault")),
         "journal": list(journal.values("at", "event", "actor", "detail")),
         "alerts": list(of_process(Alert).values("raised_at", "params", "message", "comment")),

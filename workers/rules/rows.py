@@ -1,6 +1,6 @@
 """Rows of the state store in memory, and the new rows to write with them.  Pure values."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -186,6 +186,8 @@ class NewProcess:
     #: What becomes of it while its key is taken, and how long it takes the key (``submit``).
     on_conflict: OnConflict = "return"
     key_for: KeyFor = "until ended"
+    #: What it is found by: values of the types that its workflow declares, by name.
+    attributes: Mapping[str, object] | None = None
 
 
 @dataclass(slots=True)

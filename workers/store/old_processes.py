@@ -156,7 +156,7 @@ def _clear_whole(ids: list[int], now: datetime | None) -> int:
 
 
 def _delete_whole(ids: Sequence[int]) -> int:
-    for table in ("workers_journal", "workers_sink", "workers_step"):
+    for table in ("workers_journal", "workers_sink", "workers_attribute", "workers_step"):
         _delete_from(table, ids)
     # Django finds the rows of applications, and follows their foreign keys.
     Process.objects.filter(pk__in=ids).delete()

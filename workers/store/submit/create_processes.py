@@ -11,7 +11,7 @@ from workers.conf import sas
 from workers.definitions.effects import Effect
 from workers.definitions.workflow import StepSpec, Workflow
 from workers.models import Process
-from workers.rules import compensation
+from workers.rules import attributes, compensation
 from workers.rules import submission_keys as keys
 from workers.rules.rows import Entry, NewProcess
 from workers.rules.transitions import LockedProcess
@@ -54,6 +54,13 @@ def submit(
     with prepared_plans.prepared(), transactions.writes(is_last=is_last):
         specs.keep(shared(workflow))
         insert_rows.steps(processes, steps(workflow, at))
+        insert_rows.attributes(
+            [
+                {"process_id": process.pk, "name": name, "value": text}
+                for i, process in new.items()
+                for name, text in attributes.texts(workflow, requests[i]).items()
+            ]
+        )
         journal.write([_submitted(process, actor) for process in processes], at)
     sinks.make(told, at)
     if is_judged:

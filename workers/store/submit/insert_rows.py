@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workers.models import Process, Step
+from workers.models import Attribute, Process, Step
 from workers.store.db import dialect
 from workers.store.db.columns import columns_of
 
@@ -76,4 +76,17 @@ def steps(new: Sequence[Process], specs: Sequence[Mapping[str, Any]]) -> None:
             dialect.encode(owners),
             dialect.encode(specs),
         ],
+    )
+
+
+def attributes(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert the attributes of new processes; without any, no statement is sent."""
+    if not rows:
+        return
+    kinds = {name: columns_of(Attribute)[name] for name in rows[0]}
+    names = ", ".join(kinds)
+    dialect.execute(
+        f"INSERT INTO workers_attribute ({names})"
+        f" SELECT {names} FROM {dialect.rows_as('a', kinds)}",
+        [dialect.encode(rows)],
     )
