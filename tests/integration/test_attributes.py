@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from workers import NewProcess, submit, submit_many
@@ -52,9 +52,10 @@ def test_wrong_attribute_of_one_leaves_none_and_the_transaction_usable():
         NewProcess("A", {}, attributes={"customer": 7}),
         NewProcess("B", {}, attributes={"customer": "8"}),
     ]
-    with pytest.raises(TypeError, match="attribute customer must be int, got '8'"):
-        submit_many("toy_named", wanted)
-    assert (Process.objects.count(), Attribute.objects.count()) == (0, 0)
+    with transaction.atomic():
+        with pytest.raises(TypeError, match="attribute customer must be int, got '8'"):
+            submit_many("toy_named", wanted)
+        assert (Process.objects.count(), Attribute.objects.count()) == (0, 0)
 
 
 def test_second_submission_of_a_key_leaves_the_attributes_of_the_first():

@@ -13,7 +13,7 @@ from workers.definitions.effects import Effect
 from workers.definitions.workflow import Fallback, StepSpec, Workflow
 from workers.exceptions import AlreadySubmitted
 from workers.models import Process
-from workers.rules import attributes as checked_attributes
+from workers.rules import attributes as attribute_rules
 from workers.rules import new_processes, submission_keys
 from workers.rules.rows import KeyFor, NewProcess, NewSink, OnConflict
 from workers.runtime import storable_text, tracing
@@ -105,7 +105,7 @@ def submit_many(
     if any(process.deadline_at is not None for process in wanted):
         new_processes.check_deadlines(wanted, dialect.read_clock(now))
     definition = completed(registry.workflow(workflow, version))
-    checked_attributes.check(definition, wanted)
+    attribute_rules.check(definition, wanted)
     # If one of many is refused, the others are rolled back.
     savepoint = len(wanted) > 1 and any(process.on_conflict == "refuse" for process in wanted)
     with prepared_plans.kept(), durable("submission.submit", savepoint=savepoint):
