@@ -43,11 +43,10 @@ PARTS = (
     Part("test kit", "workers/testing", lines=1_137, files=13),
     Part("shop", "orders", lines=8_789, files=133),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=68_202, files=703),
+    Part("tests", "tests", lines=68_203, files=703),
 )
 #: The product in all, without tests.  Only a decision raises it, and is named here: ADR 117 by 164,
-#: ADR 116 by 72,
-#: ADR 115 by 186.
+#: ADR 116 by 72, ADR 115 by 186.
 PRODUCT = 48_557
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
 DOCS_WORDS = 71_216
