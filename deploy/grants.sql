@@ -7,6 +7,7 @@ GRANT INSERT, UPDATE ON
   orders_apiclient, orders_apitoken, orders_product, orders_ratecount,
   workers_alert, workers_lease, workers_process, workers_sink, workers_step, workers_undorequest
   TO shop_web;
+GRANT UPDATE ON workers_child, workers_childgroup TO shop_web;
 GRANT INSERT ON
   desk_note, orders_order, orders_orderline, workers_attribute, workers_hold,
   workers_receivedwebhook, workers_spec
@@ -38,7 +39,8 @@ GRANT SELECT, INSERT, UPDATE (agent, state, turn, not_before, look_at, is_deferr
 
 -- Workers.
 GRANT SELECT, INSERT, UPDATE ON
-  desk_delivery, workers_lease, workers_process, workers_sink, workers_step
+  desk_delivery, workers_child, workers_childgroup, workers_lease, workers_process, workers_sink,
+  workers_step
   TO shop_worker;
 GRANT SELECT, INSERT ON
   desk_incident, desk_release, workers_alert, workers_attribute, workers_journal, workers_spec

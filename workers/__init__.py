@@ -26,6 +26,7 @@ from workers.definitions.alert_kinds import (
     register_alert_kind,
 )
 from workers.definitions.amounts import register_amounts
+from workers.definitions.children import Children
 from workers.definitions.effects import Effect
 from workers.definitions.registry import (
     register_agent,
@@ -65,6 +66,7 @@ from workers.runtime.failpoints import around, durable
 
 if TYPE_CHECKING:
     from workers.client.callbacks import complete_step, fail_step, find_step
+    from workers.client.children import Child, children
     from workers.client.operations import cancel, pause, resubmit, resume, retry
     from workers.client.progress import snapshot as status
     from workers.client.submission import submit, submit_many
@@ -84,6 +86,8 @@ __all__ = [
     "Answer",
     "BadText",
     "Call",
+    "Child",
+    "Children",
     "Condition",
     "Deferred",
     "Effect",
@@ -115,6 +119,7 @@ __all__ = [
     "WorkflowError",
     "around",
     "cancel",
+    "children",
     "complete_step",
     "database_now",
     "durable",
@@ -143,10 +148,12 @@ __all__ = [
 
 #: Imported on first use: they need the models, and this package is loaded before those.
 _LATER = {
+    "Child": ("workers.client.children", "Child"),
     "NewProcess": ("workers.rules.rows", "NewProcess"),
     "NewSink": ("workers.rules.rows", "NewSink"),
     "Outcome": ("workers.rules.external_answers", "Outcome"),
     "cancel": ("workers.client.operations", "cancel"),
+    "children": ("workers.client.children", "children"),
     "complete_step": ("workers.client.callbacks", "complete_step"),
     "database_now": ("workers.store.db.dialect", "read_clock"),
     "fail_step": ("workers.client.callbacks", "fail_step"),

@@ -31,6 +31,8 @@ class SpecRow:
     is_judged: bool = False
     #: The step that makes this one needless once it is processed; "": none does.
     unless: str = ""
+    #: The children that it is a list of: {"workflow", "at_once", "tolerate"}.
+    children: Json | None = None
     #: Decides what may be done when it is unknown whether a call had its effect.
     effect: str = "idempotent"
     #: How long the service remembers the key; None: for good.

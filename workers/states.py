@@ -35,6 +35,7 @@ other; the step whose effect they undo becomes ``compensated``.  Not drawn:
 - a skipped step that is done again goes back to pending, a processed process to processing, and
   successors that have not begun to waiting
 - if a success comes after its undo, the undo goes back to pending and the process to compensating
+- a processed child goes to compensating when the step of its parent is undone
 """
 
 from django.db.models import TextChoices
@@ -67,6 +68,18 @@ class StepState(TextChoices):
     SKIPPED = "skipped"
     COMPENSATED = "compensated"
     CANCELLED = "cancelled"
+
+
+class ChildState(TextChoices):
+    """The state of a child in its group; its process has a state of its own."""
+
+    #: Not born yet.
+    QUEUED = "queued"
+    #: Its process is under way.
+    OPEN = "open"
+    #: Its process has ended, which the group has not counted yet.
+    ENDED = "ended"
+    COUNTED = "counted"
 
 
 class UndoRequestState(TextChoices):
@@ -102,6 +115,8 @@ PROCESS_MOVES: frozenset[tuple[str, str]] = frozenset(
         (ProcessState.COMPENSATING, ProcessState.PROCESSING),
         # A skipped step of it is done again.
         (ProcessState.PROCESSED, ProcessState.PROCESSING),
+        # A child is undone with the step of its parent.
+        (ProcessState.PROCESSED, ProcessState.COMPENSATING),
         # A success came after the undo: undone once more.
         (ProcessState.COMPENSATED, ProcessState.COMPENSATING),
         (ProcessState.CANCELLED, ProcessState.COMPENSATING),

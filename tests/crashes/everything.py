@@ -1,6 +1,7 @@
 """Every scenario."""
 
 from tests.crashes import (
+    children,
     clients,
     doors,
     ending,
@@ -37,4 +38,5 @@ SCENARIOS: list[Scenario] = [
     *neighbours.SCENARIOS,
     *room.SCENARIOS,
     *keyed.SCENARIOS,
+    *children.SCENARIOS,
 ]

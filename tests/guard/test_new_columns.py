@@ -14,6 +14,7 @@ IMPERSONAL = {
     "Process": "workflow state no_return outcome on_deadline renews editable",
     "Step": "name state agent locked_by idempotency_key",
     "Alert": "cause code",
+    "Child": "state outcome",
     "Journal": "event before after actor",
     "Sink": "kind address owner correlation_id state",
     "UndoRequest": "verb step state undo asked_by decided_by",

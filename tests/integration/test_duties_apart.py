@@ -22,6 +22,7 @@ from workers.ops.doctor.finding import Finding, Level, error
 from workers.ops.doctor.registry import Need, Probe
 from workers.scheduler import look
 from workers.store import alert_resolution, duties, leases, live_workers, worker_alerts
+from workers.store.child_groups import groups
 from workers.store.duties import When
 from workers.store.expire import expire_claims
 from workers.store.flow import open_breakers
@@ -51,6 +52,7 @@ SWEEP_CALLS = {
 #: The same of a poll, which the Scheduler's own follow.
 POLL_CALLS = {
     "job_requests": (jobs, "needs_runner"),
+    "child_groups": (groups, "active"),
     "worker_alerts": (worker_alerts, "tell"),
     "definition_alerts": (worker_alerts, "tell_unknown_definitions"),
     "gone_workers": (live_workers, "forget_gone"),

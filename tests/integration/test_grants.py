@@ -70,7 +70,7 @@ def test_a_worker_that_deletes_what_is_old_needs_the_rights_of_its_sentence():
     Process.objects.update(state="cancelled", outcome="cancelled", finished_at=timezone.now())
     mark = roles.make()
     roles.be("shop_worker", mark)
-    assert "lacks the right to DELETE workers_process" in str(grants.problem())
+    assert "lacks the right to DELETE workers_child" in str(grants.problem())
 
     roles.be_owner()
     (sentence,) = re.findall(r"^\| `SAS_KEEP_PROCESSES_DAYS` is set.*", roles.page(), re.MULTILINE)

@@ -21,7 +21,7 @@ from tests.toyflow import agents as toy
 from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import Permanent, Transient
-from workers.models import Alert, Journal, LiveStep, Process, Step
+from workers.models import Alert, Child, ChildGroup, Journal, LiveStep, Process, Step
 from workers.ops import invariant_check
 from workers.ops import invariants as engine
 from workers.store.db import dialect, slices
@@ -100,6 +100,20 @@ def an_undo_too_early(process: Process) -> None:
         )
 
 
+def a_group(process: Process, **values: int) -> ChildGroup:
+    """Return a group of a process, without children."""
+    step = process.steps.get(position=0)
+    usual = {"depth": 1, "at_once": 1, "tolerate": 0, "total": 0, "stopped": True}
+    key = f"{step.idempotency_key}:{ChildGroup.objects.count()}"
+    return ChildGroup.objects.create(step=step, key=key, workflow="toy_child", **(usual | values))
+
+
+def too_many_children(process: Process) -> None:
+    group = a_group(process, total=2, expanded_to=2)
+    for index in range(2):
+        Child.objects.create(group=group, index=index, item={}, state="open")
+
+
 BREAKS: dict[str, Callable[[Process], object]] = {
     "process_has_steps": lambda p: Step.objects.filter(process=p).delete(),
     "processed_is_settled": lambda p: Step.objects.filter(process=p, name="left").update(
@@ -145,6 +159,9 @@ BREAKS: dict[str, Callable[[Process], object]] = {
         state="error", finished_at=None
     ),
     "sequence_has_no_gap": lambda p: Journal.objects.filter(process=p, sequence=2).delete(),
+    "children_are_counted_once": lambda p: a_group(p, processed=2),
+    "no_child_escapes": lambda p: Process.objects.filter(pk=p.pk).update(group=a_group(p)),
+    "at_most_so_many_children_at_once": too_many_children,
     "keys_are_their_own": lambda p: Step.objects.filter(process=p, name="left").update(
         idempotency_key=p.steps.get(name="top").idempotency_key
     ),
@@ -295,7 +312,7 @@ def test_an_invariant_that_takes_too_long_is_not_known_and_the_others_are(lively
     text, code = check()
     assert code == 2
     assert "order_of_steps: not known, it took longer than 120 s. Give a larger --timeout." in text
-    assert "28 invariants checked" in text
+    assert "31 invariants checked" in text
     facts = json.loads(check("--json")[0])
     assert (facts["holds"], facts["violations"]) == (False, [])
     assert facts["unknown"] == [{"invariant": "order_of_steps", "why": "took longer than 120 s"}]

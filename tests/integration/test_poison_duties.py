@@ -30,7 +30,18 @@ from workers.desk.operate import jobs as job_runner
 from workers.desk.operate.rounds import look as look_over
 from workers.desk.states import Span
 from workers.desk.store import deliveries, incidents, jobs, minutes, probe_results
-from workers.models import Alert, Journal, Process, Sink, Spec, Step, UndoRequest, spec
+from workers.models import (
+    Alert,
+    Child,
+    ChildGroup,
+    Journal,
+    Process,
+    Sink,
+    Spec,
+    Step,
+    UndoRequest,
+    spec,
+)
 from workers.notify import threads
 from workers.ops.doctor.finding import error
 from workers.ops.doctor.registry import Need, Probe
@@ -126,8 +137,21 @@ def scene() -> tuple[list[Process], dict[Callable[[Process], bool], Process]]:
     for make, had_turn in KINDS.items():
         poisoned += [make(f"poison-{make.__name__}-{number}") for number in range(2)]
         healthy[had_turn] = make(f"healthy-{make.__name__}")
+    step = poisoned[0].steps.earliest("position")
+    group = ChildGroup.objects.create(
+        step=step,
+        key="toy",
+        workflow="toy_child",
+        depth=1,
+        at_once=9,
+        tolerate=0,
+        total=9,
+        expanded_to=9,
+        stopped=True,
+    )
     # One for each kind of junk, and the last, which stays as it is.
     for number in range(len(JUNK) + 1):
+        Child.objects.create(group=group, index=number, item={})
         name = f"route-{number}"
         Route.objects.create(name=name, kind="mail", address=f"{name}@example.org", time_zone="UTC")
         deliveries.note_test(Route.objects.get(name=name).pk, 0, actor="operator:ann", now=NOW)

@@ -9,9 +9,8 @@ from django.db import connection, transaction
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
-from workers.client import submission
 from workers.client.submission import submit, submit_many
-from workers.definitions import registry
+from workers.definitions import completing, registry
 from workers.definitions.effects import Effect
 from workers.definitions.workflow import Workflow
 from workers.exceptions import UnknownAgent
@@ -183,7 +182,7 @@ def test_a_definition_is_completed_once_and_anew_where_an_agent_or_a_setting_is_
         found = made.steps.order_by("position")
         return [(step.agent, step.failure_threshold, step.spec.effect) for step in found]
 
-    submission._complete.cache_clear()
+    completing._complete.cache_clear()
     before = steps()
     assert steps() == before
     assert checked == ["toy_line"]

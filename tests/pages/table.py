@@ -249,6 +249,10 @@ PAGES = [
         elsewhere={"python": "tests/guard/test_how_to_submit.py"},
     ),
     Page(
+        "docs/how-to/run-a-list.md",
+        elsewhere={"python": "tests/guard/test_how_to_run_a_list.py"},
+    ),
+    Page(
         "docs/how-to/submit-once.md",
         elsewhere={"python": "tests/guard/test_how_to_submit_once.py"},
     ),

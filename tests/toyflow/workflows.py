@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.db import connection
 
+from tests.toyflow import child_groups  # noqa: F401 (registers)
 from tests.toyflow.agents import GREET, script
 from workers.definitions.registry import register_workflow
 from workers.definitions.workflow import (

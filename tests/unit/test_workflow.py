@@ -4,6 +4,7 @@ from inspect import signature
 
 import pytest
 
+from workers.definitions.children import Children
 from workers.definitions.registry import agent, register_workflow, workflow
 from workers.definitions.workflow import Fallback, OnFailure, Undo, Workflow, step
 from workers.exceptions import UnknownAgent, UnknownWorkflow, WorkflowError
@@ -78,6 +79,7 @@ OF_A_STEP = [
         {"fallbacks": (Fallback("x", failure_threshold=0),)},
         "Step a: fallbacks: failure_threshold must be a whole number from 1 to 32767, got 0.",
     ),
+    ({"children": "files"}, "Step a: children must be a Children, got 'files'."),
     (
         {"on_failure": "explode"},
         "Step a: on_failure must be one of OnFailure.ERROR, OnFailure.COMPENSATE, "
@@ -98,6 +100,63 @@ def test_every_option_of_a_step_has_a_value_that_is_refused():
     tried = {name for options, _ in OF_A_STEP for name in options}
 
     assert tried == set(signature(step).parameters)
+
+
+def items(given, results):
+    return []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"workflow": ""}, "Step a: children: workflow must be text of 1 to 100 characters"),
+        ({"over": 3}, "Step a: children: over must be a function, got 3."),
+        ({"over": lambda given: []}, "Step a: children: over must take 2 arguments"),
+        (
+            {"at_once": 0},
+            "Step a: children: at_once must be a whole number from 1 to 10000, got 0.",
+        ),
+        ({"tolerate": 2}, "Step a: children: tolerate must be a number from 0 to 1, got 2."),
+        ({"tolerate": True}, "Step a: children: tolerate must be a number from 0 to 1, got True."),
+    ],
+)
+def test_a_value_of_children_is_refused_where_it_is_declared(options, said):
+    with pytest.raises(WorkflowError) as refused:
+        step("a", children=Children(**{"workflow": "w", "over": items, **options}))
+
+    assert str(refused.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"agent": "x"},
+        {"request": items},
+        {"timeout_seconds": 3},
+        {"failure_threshold": 3},
+        {"total_seconds": 3},
+        {"backoff_base_seconds": 1.0},
+        {"backoff_cap_seconds": 1.0},
+        {"fallbacks": ("x",)},
+        {"undo": Undo("b", "x")},
+    ],
+)
+def test_a_step_with_children_has_nothing_of_an_agents(options):
+    (option,) = options
+    with pytest.raises(WorkflowError) as refused:
+        step("a", children=Children("w", items), **options)
+
+    assert str(refused.value).startswith(f"Step a has children and {option}, which is of a step")
+
+
+def test_a_step_with_children_is_undone_by_them():
+    declared = step("render", children=Children("w", items))
+
+    assert (declared.agent, declared.undo, declared.agents) == (
+        "children",
+        Undo("undo_render", "children"),
+        [],
+    )
 
 
 def test_on_failure_may_be_spelled_out():

@@ -13,6 +13,7 @@ KEPT = ("SELECT", "INSERT", "UPDATE")
 #: A worker's rights by table, on some column at least; the desk adds its own.
 NEEDED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("workers_lease", "workers_process", "workers_step"), KEPT),
+    **dict.fromkeys(("workers_child", "workers_childgroup"), KEPT),
     **dict.fromkeys(("workers_alert", "workers_sink", "workers_live", "workers_worker"), ALL),
     "workers_journal": ("SELECT", "INSERT", "DELETE"),
     **dict.fromkeys(("workers_attribute", "workers_hold", "workers_spec"), ("SELECT", "INSERT")),
@@ -28,8 +29,8 @@ def problem() -> str | None:
         return None
     needed = [(table, right) for table, rights in NEEDED.items() for right in rights]
     if sas.keep_processes_days < FOR_GOOD_DAYS:
-        tables = ("workers_attribute", "workers_process", "workers_step")
-        needed += [(table, "DELETE") for table in tables]
+        tables = ("attribute", "child", "childgroup", "process", "step")
+        needed += [(f"workers_{table}", "DELETE") for table in tables]
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT current_user, n.table_name, n.needed FROM unnest(%s::text[], %s::text[])"

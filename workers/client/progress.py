@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from workers.client import explaining, submission
-from workers.definitions import registry
+from workers.client import explaining
+from workers.definitions import completing, registry
 from workers.models import Process, Step
 from workers.rules.compensation import is_passed
 from workers.rules.refusals import refused
@@ -89,7 +89,7 @@ def of_submitted(process: Process) -> ProcessProgress:
     Reads it if a condition decides whether a first step is done.  Otherwise the reasons to wait do
     not include the state of the system, such as a hold.
     """
-    workflow = submission.completed(registry.workflow(process.workflow, process.version))
+    workflow = completing.completed(registry.workflow(process.workflow, process.version))
     if create_processes.begins_judged(workflow):
         return snapshot(process.pk, with_names=False)
     rows = create_processes.steps(workflow, process.created_at)

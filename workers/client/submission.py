@@ -1,16 +1,11 @@
 """Accept a process: rows in the caller's transaction, a wake-up after it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
-from workers.conf import sas
-from workers.definitions import registry
-from workers.definitions.agent import Agent
-from workers.definitions.effects import Effect
-from workers.definitions.workflow import Fallback, StepSpec, Workflow
+from workers.definitions import completing, registry
+from workers.definitions.workflow import Workflow
 from workers.exceptions import AlreadySubmitted
 from workers.models import Process
 from workers.rules import attributes as attribute_rules
@@ -104,7 +99,7 @@ def submit_many(
     submission_keys.check(wanted)
     if any(process.deadline_at is not None for process in wanted):
         new_processes.check_deadlines(wanted, dialect.read_clock(now))
-    definition = completed(registry.workflow(workflow, version))
+    definition = completing.completed(registry.workflow(workflow, version))
     attribute_rules.check(definition, wanted)
     # If one of many is refused, the others are rolled back.
     savepoint = len(wanted) > 1 and any(process.on_conflict == "refuse" for process in wanted)
@@ -122,58 +117,9 @@ def submit_many(
 def _wake(workflow: Workflow) -> None:
     """Wake the agents of the first steps; a scheduler if a condition decides about one."""
     first = [spec for spec in workflow.steps if not spec.after]
-    if any(spec.is_judged for spec in first):
+    if any(spec.is_judged or spec.children for spec in first):
         wake_scheduler()
+    if any(spec.is_judged for spec in first):
         return
-    for queue in sorted({registry.agent(spec.agent).queue for spec in first}):
+    for queue in sorted({registry.agent(name).queue for spec in first for name in spec.agents[:1]}):
         wake_agents(queue)
-
-
-def completed(workflow: Workflow) -> Workflow:
-    """Return the workflow with what its agents' declarations add to the steps."""
-    agents = tuple(map(registry.agent, workflow.agents))
-    return _complete(workflow, agents, int(sas.failure_threshold))
-
-
-@lru_cache
-def _complete(workflow: Workflow, agents: tuple[Agent, ...], threshold: int) -> Workflow:
-    """Complete a definition once, instead of with every submission."""
-    by_name = dict(zip(workflow.agents, agents, strict=True))
-    steps = tuple(_with_effect(spec, by_name, threshold) for spec in workflow.steps)
-    return replace(workflow, steps=steps)
-
-
-def _with_effect(spec: StepSpec, agents: dict[str, Agent], threshold: int) -> StepSpec:
-    usual = spec.failure_threshold or threshold
-    agent, undo = agents[spec.agent], spec.undo
-    if undo is not None:
-        undoer = agents[undo.agent]
-        undo = replace(
-            undo, effect=undoer.effect, key_retention_seconds=undoer.key_retention_seconds
-        )
-    return replace(
-        spec,
-        failure_threshold=_threshold(agent, usual),
-        effect=agent.effect,
-        key_retention_seconds=agent.key_retention_seconds,
-        undo=undo,
-        fallbacks=tuple(_fallback(fallback, agents, usual) for fallback in spec.fallbacks),
-    )
-
-
-def _fallback(fallback: Fallback, agents: dict[str, Agent], usual: int) -> Fallback:
-    agent = agents[fallback.agent]
-    undoer = agents[fallback.undo_agent] if fallback.undo_agent else None
-    return replace(
-        fallback,
-        failure_threshold=_threshold(agent, fallback.failure_threshold or usual),
-        effect=agent.effect,
-        key_retention_seconds=agent.key_retention_seconds,
-        undo_effect=undoer.effect if undoer else None,
-        undo_key_retention_seconds=undoer.key_retention_seconds if undoer else None,
-    )
-
-
-def _threshold(agent: Agent, usual: int) -> int:
-    # A call of unknown outcome must not be repeated: an unsafe agent's first failure is its last.
-    return 1 if agent.effect == Effect.UNSAFE else usual

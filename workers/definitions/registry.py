@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from workers.definitions import checked_values, discovery
 from workers.definitions.agent import DEFAULT_QUEUE, Agent, TaskAgent
+from workers.definitions.children import CHILDREN
 from workers.definitions.effects import Effect
 from workers.definitions.webhook_provider import Provider
 from workers.definitions.workflow import Workflow
@@ -63,6 +64,8 @@ def _check_agent(cls: type[Agent]) -> None:
         )
     checked_values.name(f"Agent {cls.__name__}", "name", getattr(cls, "name", None))
     where = f"Agent {cls.name}"
+    if cls.name == CHILDREN:
+        raise WorkflowError(f"{where}: the name stands for the children of a step. Choose another.")
     checked_values.choice(where, "effect", cls.effect, Effect)
     checked_values.name(where, "queue", cls.queue)
     checked_values.flag(where, "is_local", cls.is_local)
@@ -214,4 +217,4 @@ def undo_agents() -> set[str]:
     """Return the names of the agents that undo a step of any workflow."""
     specs = [spec for workflow in workflows() for spec in workflow.steps]
     fallbacks = {back.undo_agent for spec in specs for back in spec.fallbacks if back.undo_agent}
-    return fallbacks | {spec.undo.agent for spec in specs if spec.undo}
+    return fallbacks | {spec.undo.agent for spec in specs if spec.undo and not spec.children}

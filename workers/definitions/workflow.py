@@ -9,6 +9,7 @@ from inspect import isawaitable
 from typing import Any
 
 from workers.definitions import attributes, checked_values
+from workers.definitions.children import CHILDREN, Children
 from workers.exceptions import UnknownStep, WorkflowError
 
 Json = dict[str, Any]
@@ -119,6 +120,8 @@ class StepSpec:
     backoff_base_seconds: float | None = None
     backoff_cap_seconds: float | None = None
     request: RequestBuilder = whole_input
+    #: Instead of an agent.
+    children: Children | None = None
     #: Filled in from the agent's declaration.
     effect: str | None = None
     key_retention_seconds: int | None = None
@@ -126,6 +129,8 @@ class StepSpec:
     @property
     def agents(self) -> list[str]:
         """Return the names of all agents it may need: its own, the undo's, the fall-backs'."""
+        if self.children is not None:
+            return []
         undo = [self.undo.agent] if self.undo else []
         others = [name for f in self.fallbacks for name in (f.agent, f.undo_agent) if name]
         return [self.agent, *undo, *others]
@@ -138,8 +143,9 @@ class StepSpec:
 
 def step(
     name: str,
-    agent: str,
+    agent: str | None = None,
     *,
+    children: Children | None = None,
     after: Sequence[str] | str = (),
     request: RequestBuilder = whole_input,
     when: Condition | None = None,
@@ -159,12 +165,27 @@ def step(
 ) -> StepSpec:
     """Declare a step; ``after`` names the steps that must be settled before it.
 
-    Times are in seconds; None means the engine's setting of that name.  Raises
-    ``WorkflowError`` for a value that cannot work, with the value and what it must be.
+    ``children``, instead of an agent, makes it a list of processes.  Times are in seconds; None
+    means the engine's setting of that name.  Raises ``WorkflowError`` for a value that cannot work,
+    with the value and what it must be.
     """
     checked_values.name("A step", "name", name)
     where = f"Step {name}"
+    if children is not None:
+        options = {
+            "agent": agent,
+            "request": None if request is whole_input else request,
+            "timeout_seconds": timeout_seconds,
+            "failure_threshold": failure_threshold,
+            "total_seconds": total_seconds,
+            "backoff_base_seconds": backoff_base_seconds,
+            "backoff_cap_seconds": backoff_cap_seconds,
+            "fallbacks": fallbacks or None,
+            "undo": undo,
+        }
+        agent, undo = _children(where, name, children, options)
     checked_values.name(where, "agent", agent)
+    assert agent is not None
     for option, function in (("request", request), ("when", when), ("until", until)):
         checked_values.function(where, option, function, "input", "results")
     if isinstance(unless, str):
@@ -209,7 +230,22 @@ def step(
         on_failure=checked_values.choice(where, "on_failure", on_failure, OnFailure),
         wait_seconds=wait_seconds,
         optional=optional,
+        children=children,
     )
+
+
+def _children(
+    where: str, name: str, children: Children, options: Mapping[str, object]
+) -> tuple[str, Undo]:
+    """Check a step with children; return what stands for its agent and its undo."""
+    checked_values.instance(where, "children", children, Children)
+    if given := [option for option, value in options.items() if value is not None]:
+        raise WorkflowError(
+            f"{where} has children and {given[0]}, which is of a step with an agent. "
+            f"Drop {given[0]}, or give it to the steps of {children.workflow}."
+        )
+    children.check(where)
+    return CHILDREN, Undo(f"undo_{name}"[: checked_values.NAME_LENGTH], CHILDREN)
 
 
 def _fallback(where: str, fallback: Fallback | str) -> Fallback:

@@ -86,6 +86,7 @@ class Migration(migrations.Migration):
                 ('delay_seconds', models.PositiveIntegerField()),
                 ('is_judged', models.BooleanField()),
                 ('unless', models.CharField(blank=True, max_length=100)),
+                ('children', models.JSONField(null=True)),
                 ('effect', models.CharField(max_length=20)),
                 ('key_retention_seconds', models.PositiveIntegerField(null=True)),
                 ('total_seconds', models.PositiveIntegerField(null=True)),
@@ -573,6 +574,79 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='step',
             index=models.Index(condition=models.Q(('undoes__isnull', False)), fields=['undoes'], name='step_undoes_idx'),
+        ),
+        migrations.CreateModel(
+            name='ChildGroup',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('key', models.CharField(max_length=80, unique=True)),
+                ('workflow', models.CharField(max_length=100)),
+                ('depth', models.PositiveSmallIntegerField()),
+                ('at_once', models.PositiveIntegerField()),
+                ('tolerate', models.FloatField()),
+                ('total', models.PositiveIntegerField(null=True)),
+                ('expanded_to', models.PositiveIntegerField(default=0)),
+                ('born_to', models.PositiveIntegerField(default=0)),
+                ('processed', models.PositiveIntegerField(default=0)),
+                ('failed', models.PositiveIntegerField(default=0)),
+                ('stopped', models.BooleanField(default=False)),
+                ('is_undoing', models.BooleanField(default=False)),
+                ('is_paused', models.BooleanField(default=False)),
+                ('is_flagged', models.BooleanField(default=True)),
+                ('step', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='child_groups', to='workers.step')),
+            ],
+        ),
+        migrations.CreateModel(
+            name='Child',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('index', models.PositiveIntegerField()),
+                ('item', models.JSONField()),
+                ('state', models.CharField(choices=[('queued', 'Queued'), ('open', 'Open'), ('ended', 'Ended'), ('counted', 'Counted')], default='queued', max_length=10)),
+                ('outcome', models.CharField(max_length=20, null=True)),
+                ('process', models.OneToOneField(db_constraint=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='child', to='workers.process')),
+                ('group', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='children', to='workers.childgroup')),
+            ],
+            options={
+                'verbose_name_plural': 'children',
+            },
+        ),
+        migrations.AddField(
+            model_name='process',
+            name='group',
+            field=models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='workers.childgroup'),
+        ),
+        migrations.AddIndex(
+            model_name='childgroup',
+            index=models.Index(condition=models.Q(('is_flagged', True)), fields=['id'], name='childgroup_flagged_idx'),
+        ),
+        migrations.AddIndex(
+            model_name='childgroup',
+            index=models.Index(condition=models.Q(('stopped', False), ('is_undoing', True), _connector='OR'), fields=['id'], name='childgroup_active_idx'),
+        ),
+        migrations.AddConstraint(
+            model_name='childgroup',
+            constraint=models.CheckConstraint(condition=models.Q(('is_undoing', False), ('stopped', True), _connector='OR'), name='childgroup_undoing_is_stopped'),
+        ),
+        migrations.AddConstraint(
+            model_name='childgroup',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('expanded_to', 0), ('total__isnull', True)), models.Q(('born_to__lte', models.F('expanded_to')), ('expanded_to__lte', models.F('total'))), _connector='OR'), name='childgroup_counts_within_total'),
+        ),
+        migrations.AddIndex(
+            model_name='child',
+            index=models.Index(condition=models.Q(('state__in', ['open', 'ended'])), fields=['state', 'group'], name='child_under_way_idx'),
+        ),
+        migrations.AddConstraint(
+            model_name='child',
+            constraint=models.UniqueConstraint(fields=('group', 'index'), name='child_index_unique'),
+        ),
+        migrations.AddConstraint(
+            model_name='child',
+            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'open', 'ended', 'counted'])), name='child_state_known'),
+        ),
+        migrations.AddConstraint(
+            model_name='child',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('outcome__isnull', True), ('process__isnull', True), ('state', 'queued')), ('state', 'open'), models.Q(('outcome__isnull', False), ('state__in', ['ended', 'counted'])), _connector='OR'), name='child_outcome_once_ended'),
         ),
         migrations.RunPython(leave_room, migrations.RunPython.noop),
         migrations.RunPython(_live_steps.keep, _live_steps.let_go),

@@ -6,6 +6,7 @@ background query has a partial index whose condition is the query's own.
 
 from workers.models.alert import Alert
 from workers.models.attribute import Attribute
+from workers.models.child_group import Child, ChildGroup
 from workers.models.flow import Flow, Hold
 from workers.models.installation import Installation
 from workers.models.journal import Act, Journal
@@ -23,6 +24,8 @@ __all__ = [
     "Act",
     "Alert",
     "Attribute",
+    "Child",
+    "ChildGroup",
     "Flow",
     "Hold",
     "Installation",

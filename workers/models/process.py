@@ -59,6 +59,15 @@ class Process(models.Model):
     key_use = models.PositiveIntegerField(null=True)
     #: Until when the key is taken; null = until the process ends.
     key_until = models.DateTimeField(null=True)
+    #: The child group that it is born in; null = it is no child.
+    group = models.ForeignKey(
+        "ChildGroup",
+        null=True,
+        on_delete=models.DO_NOTHING,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
+    )
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)

@@ -35,6 +35,7 @@ class Spec(models.Model):
     delay_seconds = models.PositiveIntegerField()
     is_judged = models.BooleanField()
     unless = models.CharField(max_length=100, blank=True)
+    children = models.JSONField(null=True)
     effect = models.CharField(max_length=20)
     key_retention_seconds = models.PositiveIntegerField(null=True)
     total_seconds = models.PositiveIntegerField(null=True)

@@ -318,6 +318,47 @@ INVARIANTS: tuple[Invariant, ...] = (
         of="s.process_id",
     ),
     Invariant(
+        "children_are_counted_once",
+        "A child group's counts are those of its counted children, and each child has one process.",
+        "SELECT p.subject, s.name || ' counts ' || g.processed || ' and ' || g.failed"
+        " || ' of its children, their rows ' || coalesce(c.processed, 0) || ' and '"
+        " || coalesce(c.failed, 0) || ' of ' || coalesce(c.rows, 0)"
+        " FROM workers_childgroup g JOIN workers_step s ON s.id = g.step_id"
+        " JOIN workers_process p ON p.id = s.process_id LEFT JOIN (SELECT k.group_id,"
+        " count(*) AS rows,"
+        " sum(CASE WHEN k.state = 'counted' AND k.outcome IN ('processed', 'lasting')"
+        " THEN 1 ELSE 0 END) AS processed,"
+        " sum(CASE WHEN k.state = 'counted' AND k.outcome NOT IN ('processed', 'lasting')"
+        " THEN 1 ELSE 0 END) AS failed FROM workers_child k GROUP BY k.group_id) AS c"
+        " ON c.group_id = g.id WHERE {some} AND (coalesce(c.processed, 0) <> g.processed"
+        " OR coalesce(c.failed, 0) <> g.failed OR coalesce(c.rows, 0) <> g.expanded_to)",
+        of="s.process_id",
+    ),
+    Invariant(
+        "no_child_escapes",
+        "A child is in its own group, and none goes on once its parent is undone.",
+        "SELECT p.subject, CASE WHEN k.id IS NULL OR k.group_id <> p.group_id"
+        " THEN 'is in another group' ELSE 'is ' || p.state || ', its parent ' || q.state END"
+        " FROM workers_process p JOIN workers_childgroup g ON g.id = p.group_id"
+        " JOIN workers_step s ON s.id = g.step_id JOIN workers_process q ON q.id = s.process_id"
+        " LEFT JOIN workers_child k ON k.process_id = p.id"
+        # One that was born again is the child, and the first is not any more.
+        " WHERE {some} AND ((k.id IS NULL AND p.state NOT IN ('compensated', 'cancelled'))"
+        " OR k.group_id <> p.group_id OR q.state IN ('compensated', 'cancelled')"
+        " AND p.state IN ('pending', 'processing', 'error'))",
+    ),
+    Invariant(
+        "at_most_so_many_children_at_once",
+        "No more children of a group are under way than may be.",
+        "SELECT p.subject, s.name || ' has ' || (SELECT count(*) FROM workers_child k"
+        " WHERE k.group_id = g.id AND k.state IN ('open', 'ended')) || ' of ' || g.at_once"
+        " FROM workers_childgroup g JOIN workers_step s ON s.id = g.step_id"
+        " JOIN workers_process p ON p.id = s.process_id WHERE {some} AND (SELECT count(*)"
+        " FROM workers_child k WHERE k.group_id = g.id AND k.state IN ('open', 'ended'))"
+        " > g.at_once",
+        of="s.process_id",
+    ),
+    Invariant(
         "submitters_are_told",
         "No status message for a reply queue has been due for long.",
         "SELECT p.subject, 'due since ' || k.next_try_at || ', told ' || k.cursor || ' of '"

@@ -1,12 +1,13 @@
 """Read the facts that explain waits, in one statement for a whole page of rows."""
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from workers.conf import sas
 from workers.definitions import registry
+from workers.definitions.children import CHILDREN
 from workers.exceptions import UnknownAgent
 from workers.models import Process
 from workers.rules.breaker import Breaker
@@ -67,6 +68,23 @@ class Duty:
 
 
 @dataclass(frozen=True, slots=True)
+class ChildCounts:
+    """The children of a step, by what has become of them."""
+
+    #: The id of their group.
+    group: int
+    #: None: it is not known yet how many there will be.
+    total: int | None
+    processed: int
+    failed: int
+    under_way: int
+    #: How many of those under way are in error.
+    in_error: int
+    is_undoing: bool
+    at_once: int
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Facts about the whole system that tell why a ready step is not at work."""
 
@@ -85,6 +103,8 @@ class Facts:
     pauses: Mapping[int, Note] = field(default_factory=dict)
     #: By id of a pending step, how many steps come before it; ``MOST_BEFORE`` at most.
     before: Mapping[int, int] = field(default_factory=dict)
+    #: By id of a step that is a list of children.
+    children: Mapping[int, ChildCounts] = field(default_factory=dict)
 
     def without_names(self) -> "Facts":
         """Return the facts for submitters: without the operators' names and reasons."""
@@ -149,6 +169,7 @@ def read(
             agents={agent.name for agent in registry.agents()},
             pauses=_pauses([p.pk for p in processes if p.paused_at is not None], masks),
             before=dict(dialect.document(row[6]) or ()),
+            children=children_of(processes),
         ),
     )
 
@@ -190,6 +211,34 @@ def _before(at: str) -> str:
         f"(SELECT {pairs} FROM {dialect.of_each('workers_step', 'process_id')}"
         " JOIN workers_live l ON l.step_id = t.id WHERE t.state = 'pending')"
     )
+
+
+def children_of(processes: Iterable[Process]) -> dict[int, ChildCounts]:
+    """Count the children of processes that were read with their steps, by the step's id.
+
+    Without a step with children, sends no statement.
+    """
+    step_ids = [
+        step.pk
+        for process in processes
+        if "steps" in getattr(process, "_prefetched_objects_cache", {})
+        for step in process.steps.all()
+        if step.agent == CHILDREN
+    ]
+    if not step_ids:
+        return {}
+    rows = dialect.fetch(
+        "SELECT g.step_id, g.id, g.total, g.processed, g.failed, count(k.id),"
+        " count(CASE WHEN p.state = 'error' THEN 1 END), g.is_undoing, g.at_once"
+        " FROM workers_childgroup g LEFT JOIN workers_child k ON k.group_id = g.id"
+        " AND k.state IN ('open', 'ended') LEFT JOIN workers_process p ON p.id = k.process_id"
+        f" WHERE {dialect.among('g.step_id')} GROUP BY g.id ORDER BY g.id",
+        [dialect.id_list(step_ids)],
+    )
+    return {
+        step_id: ChildCounts(group, total, done, failed, open_, in_error, bool(is_undoing), at_once)
+        for step_id, group, total, done, failed, open_, in_error, is_undoing, at_once in rows
+    }
 
 
 def _pauses(ids: list[int], masks: Mapping[int | None, Mask] | None) -> dict[int, Note]:

@@ -1,6 +1,6 @@
 """Erase the personal data of a process that has ended, wherever they stand."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from django.db.models import Model
 
 from workers.definitions import registry
 from workers.exceptions import NOT_PERMITTED, StateError, UnknownWorkflow, first_line, sqlstate
-from workers.models import Alert, Attribute, Journal, Process, Sink, Step, UndoRequest
+from workers.models import Alert, Attribute, Child, Journal, Process, Sink, Step, UndoRequest
 from workers.privacy.personal_rows import personal_rows
 from workers.rules.approved_acts import Act
 from workers.rules.masks import Eraser
@@ -29,6 +29,7 @@ _PARTS: tuple[tuple[type[Model], tuple[str, ...]], ...] = (
     (Alert, ("params", "message", "comment")),
     (UndoRequest, ("given", "reason", "comment", "refusal")),
     (Sink, ("problem", "last_error")),
+    (Child, ("item",)),
 )
 
 
@@ -43,14 +44,18 @@ def erase(
     """Erase the personal data of a process, in the app's own rows as well; return their paths.
 
     ``***`` is left.  What its workflow declares ``personal`` goes from the input, and its values
-    from every text and document of the process.  States, keys, amounts and who did what when stay.
-    No step of it is done again after that.  What services were told, and backups, are not reached.
+    from every text and document of the process.  Its children are erased as well.  States, keys,
+    amounts and who did what when stay.  No step of it is done again after that.  What services were
+    told, and backups, are not reached.
 
     Raises ``StateError``, changing nothing, unless the process has ended, if this code lacks its
     workflow or that declares nothing personal, if the login may not, if the process has moved
     since ``sequence``, and if it takes two persons.
     """
     storable_text.check_all(actor=actor, reason=reason)
+    # Children first: after a crash the parent is not erased yet, and is erased again.
+    for child_id in _children(process_id):
+        erase(child_id, actor=actor, reason=reason, now=now)
     amounts = two_persons.worth([process_id], actor)
     with refused_where_forbidden(), durable("erase.erase"):
         locked = steering.lock(process_id, sequence, now)
@@ -99,6 +104,15 @@ def plan(locked: LockedProcess) -> list[str]:
     return list(paths)
 
 
+def _children(process_id: int) -> list[int]:
+    """Return the children of a process whose workflow declares something personal."""
+    declared = {workflow.name for workflow in registry.workflows() if workflow.personal}
+    rows = Child.objects.filter(
+        group__step__process=process_id, process__workflow__in=declared, process__erased_at=None
+    )
+    return list(rows.order_by("pk").values_list("process_id", flat=True))
+
+
 def carry_out(locked: LockedProcess, actor: str, reason: str) -> str:
     """Erase in the database; the caller writes the process and its journal.
 
@@ -114,7 +128,9 @@ def carry_out(locked: LockedProcess, actor: str, reason: str) -> str:
     )
     _erase_attributes(process.pk, eraser)
     for model, columns in _PARTS:
-        _erase_rows(model, columns, process.pk, eraser)
+        _erase_rows(model, columns, {"process_id": process.pk}, eraser)
+    # What it gave its own children.
+    _erase_rows(Child, ("item",), {"group__step__process_id": process.pk}, eraser)
     for rows in personal_rows():
         rows.erase_of_process(process.pk, eraser.text)
     locked.touch_process()
@@ -156,9 +172,9 @@ def _erase_attributes(process_id: int, eraser: Eraser) -> None:
 
 
 def _erase_rows(
-    model: type[Model], columns: tuple[str, ...], process_id: int, eraser: Eraser
+    model: type[Model], columns: tuple[str, ...], owner: Mapping[str, int], eraser: Eraser
 ) -> None:
-    for row in model._base_manager.filter(process_id=process_id).only(*columns):
+    for row in model._base_manager.filter(**owner).only(*columns).iterator():
         before = {name: getattr(row, name) for name in columns}
         after = {name: _erased(eraser, name, value) for name, value in before.items()}
         changed = {name: value for name, value in after.items() if value != before[name]}
@@ -169,8 +185,8 @@ def _erase_rows(
 def _erased(eraser: Eraser, name: str, value: Any) -> Any:
     if isinstance(value, str):
         return eraser.text(value)
-    # A result's paths may be those of the input; the rest are records.
-    return eraser.value(value) if name == "result" else eraser.record(value)
+    # The paths of a result or an item may be those of the input; the rest are records.
+    return eraser.value(value) if name in ("result", "item") else eraser.record(value)
 
 
 def _on_approval(locked: LockedProcess, act: Act, actor: str, reason: str) -> list[str]:

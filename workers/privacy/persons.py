@@ -8,7 +8,7 @@ from django.db.models import Model, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from workers.exceptions import StateError
-from workers.models import Alert, Attribute, Journal, Process, Sink, Step, UndoRequest
+from workers.models import Alert, Attribute, Child, Journal, Process, Sink, Step, UndoRequest
 from workers.privacy import erase as erasing
 from workers.privacy import mail_addresses, register
 from workers.privacy.personal_rows import personal_rows
@@ -94,6 +94,12 @@ def _process(pk: int) -> dict[str, Any]:
         "input": process.input,
         "attributes": dict(Attribute.objects.filter(process=process).values_list("name", "value")),
         "steps": list(steps.values("name", "agent", "state", "result", "fault")),
+        # The items of those that were never born; the others are processes.
+        "children": list(
+            Child.objects.filter(group__step__process=process, process=None)
+            .order_by("index")
+            .values_list("item", flat=True)
+        ),
         "journal": list(journal.values("at", "event", "actor", "detail")),
         "alerts": list(of_process(Alert).values("raised_at", "params", "message", "comment")),
         "requests": list(of_process(UndoRequest).values("asked_at", "reason", "comment")),

@@ -42,13 +42,18 @@ def is_passed(no_return: Collection[str], states: Mapping[str, str]) -> bool:
     return bool(no_return) and all(states.get(name) == StepState.PROCESSED for name in no_return)
 
 
-def plan(locked: LockedProcess, among: Collection[StepRow] | None = None) -> Plan:
+def plan(
+    locked: LockedProcess,
+    among: Collection[StepRow] | None = None,
+    *,
+    even_if_processed: bool = False,
+) -> Plan:
     """Return what undoing all steps, or those ``among``, would do now; changes nothing.
 
     Raises ``StateError`` when the process is final, compensating already, or past its
     point of no return.
     """
-    refuse_if_too_late(locked)
+    refuse_if_too_late(locked, even_if_processed=even_if_processed)
     acting = [
         step
         for step in (locked.forward_steps if among is None else among)
@@ -85,18 +90,25 @@ def _planned(step: StepRow, names: Mapping[str, str], later: Iterable[StepRow]) 
     return PlannedUndo(forward=step, name=names[step.name], agent=undo["agent"], spec=spec)
 
 
-def begin(locked: LockedProcess, outcome: str, actor: str, reason: str) -> Plan:
+def begin(
+    locked: LockedProcess,
+    outcome: str,
+    actor: str,
+    reason: str,
+    *,
+    even_if_processed: bool = False,
+) -> Plan:
     """Begin to compensate: claim no more forward steps, and plan the undo steps.
 
     Voids claims that no agent has started; started ones run to their reply or deadline, and
     their undo waits for that.  ``outcome`` is what the process becomes: compensated or
     cancelled.  Raises ``StateError`` when the process is final, compensating already, or
-    past its point of no return.
+    past its point of no return; ``even_if_processed`` lets a processed child begin.
     """
     process = locked.process
-    refuse_if_too_late(locked)
+    refuse_if_too_late(locked, even_if_processed=even_if_processed)
     void(locked, locked.forward_steps, actor)
-    undo_plan = plan(locked)
+    undo_plan = plan(locked, even_if_processed=even_if_processed)
     process.outcome = outcome
     process.needs_decision = False
     locked.move_process(
@@ -144,10 +156,11 @@ def void(locked: LockedProcess, steps: Collection[StepRow], actor: str) -> None:
             locked.move(step, StepState.CANCELLED, "cancelled", actor)
 
 
-def refuse_if_too_late(locked: LockedProcess) -> None:
+def refuse_if_too_late(locked: LockedProcess, *, even_if_processed: bool = False) -> None:
     """Raise ``StateError`` if the process is final, compensating, or past its no-return point."""
     process = locked.process
-    if process.state in FINAL_PROCESS_STATES:
+    is_final = process.state in FINAL_PROCESS_STATES
+    if is_final and not (even_if_processed and process.state == ProcessState.PROCESSED):
         raise refused("nothing_to_undo", subject=process.subject, state=process.state)
     if locked.is_being_undone:
         raise refused("undone_already", subject=process.subject)

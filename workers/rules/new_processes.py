@@ -24,7 +24,7 @@ def check(process: NewProcess) -> None:
     storable_text.check("lane", process.lane)
     _check_priority(process.priority)
     _check_deadline(process.deadline_at)
-    _check_input(process.input)
+    check_input(process.input)
     _check_sinks(process.told)
 
 
@@ -67,7 +67,7 @@ def check_deadlines(processes: Sequence[NewProcess], now: datetime) -> None:
             )
 
 
-def _check_input(document: object) -> None:
+def check_input(document: object) -> None:
     # Editing, masking and describing work on its members, and the column is not nullable.
     if not isinstance(document, dict):
         raise TypeError(f"input must be a dict, got {type(document).__name__}. Put it into one.")

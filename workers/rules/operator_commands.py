@@ -10,6 +10,7 @@ from typing import Any
 
 from workers.definitions import registry
 from workers.definitions.checked_values import TIMEOUT_SECONDS
+from workers.definitions.children import CHILDREN
 from workers.exceptions import MessageError, StateError
 from workers.protocol.messages import storable
 from workers.rules import calling_off, compensation, evidence, external_answers
@@ -273,6 +274,10 @@ def retime(locked: LockedProcess, name: str, seconds: int, actor: str, reason: s
     if is_over or step.state not in (StepState.WAITING, *LIVE_STEP_STATES):
         raise StateError(f"Step {name} is {step.state}: its time does not matter any more.")
     longest = LONGEST_DEFERRAL if step.is_deferred else LONGEST
+    if step.agent == CHILDREN:
+        raise StateError(
+            f"Step {name} takes as long as its children. Change the times of their steps."
+        )
     if not SHORTEST <= seconds <= longest:
         raise StateError(
             f"The time of step {name} must be {SHORTEST} to {longest} seconds, got {seconds}."

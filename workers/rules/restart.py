@@ -1,11 +1,13 @@
 """Begin again from an earlier step: undo it and every later step first.  Pure.
 
 Only these steps are compensated.  Then they wait again, each with a new generation of its
-idempotency key, and the process goes on.
+idempotency key, and the process goes on.  A step with children that is itself the first keeps those
+that are processed, and the others are born again: with earlier steps, its items may be others.
 """
 
 from dataclasses import dataclass
 
+from workers.definitions.children import CHILDREN
 from workers.definitions.sentences import say_names
 from workers.exceptions import StateError
 from workers.rules import compensation, evidence, fall_back
@@ -50,7 +52,7 @@ def begin(locked: LockedProcess, name: str, actor: str, reason: str) -> Renewal:
     steps = steps_from(locked, name)
     compensation.void(locked, steps, actor)
     # Plan after voiding: a voided step may be in doubt from an earlier claim.
-    undo = compensation.plan(locked, steps)
+    undo = compensation.plan(locked, [step for step in steps if not _is_kept(step, steps[0].name)])
     names = tuple(step.name for step in steps)
     locked.process.needs_decision = False
     compensation.turn_back(locked, names, undo.undo, actor, reason=reason)
@@ -76,16 +78,24 @@ def finish(locked: LockedProcess, actor: str) -> None:
     locked.move_process(ProcessState.PROCESSING, "begins_again", actor)
 
 
+def _is_kept(step: StepRow, first: str) -> bool:
+    return step.agent == CHILDREN and step.name == first
+
+
 def _renew(locked: LockedProcess, step: StepRow, actor: str) -> None:
     locked.touch(step)
     event, detail = "begins_again", {}
-    if fall_back.is_awaited(step):
+    is_kept = _is_kept(step, locked.process.renews[0])
+    if is_kept:
+        step.give_attempts_back()
+    elif fall_back.is_awaited(step):
         previous = fall_back.take_next(locked, step)
         event, detail = "fell_back", {"from_agent": previous, "to_agent": step.agent}
     else:
         step.begin_generation()
         step.give_attempts_back()
-    evidence.undone(step)
+    if not is_kept:
+        evidence.undone(step)
     step.not_before = step.fault = step.result = None
     if step.state in CLOSED_STEP_STATES:
         locked.move(step, StepState.WAITING, event, actor, public=bool(detail), **detail)

@@ -38,6 +38,8 @@ class ProcessRow:
     erased_at: datetime | None = None
     #: Whether the transaction that ends it calls its workflow's ``on_end``.
     has_on_end: bool = False
+    #: The child group that it was born in.
+    group_id: int | None = None
     #: Whether a submitter wants to be told about it.
     is_told: bool = False
 
@@ -188,6 +190,8 @@ class NewProcess:
     key_for: KeyFor = "until ended"
     #: What it is found by: values of the types that its workflow declares, by name.
     attributes: Mapping[str, object] | None = None
+    #: The child group that it is born in.
+    group_id: int | None = None
 
 
 @dataclass(slots=True)

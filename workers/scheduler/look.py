@@ -8,7 +8,7 @@ from workers.definitions import registry
 from workers.rules import apply_reply
 from workers.rules.transitions import LockedProcess
 from workers.runtime.worker_identity import me
-from workers.scheduler import waking
+from workers.scheduler import child_groups, waking
 from workers.scheduler.settlement import follow, settle
 from workers.store import duties, isolation, leases, live_workers, worker_alerts
 from workers.store.claims import find_work
@@ -56,6 +56,8 @@ def _catch_up(look: find_work.Look, worker: str, now: datetime | None) -> int:
         count += decided
         if decided and len(flagged) == limit:
             dispatch.wake_scheduler_later()
+    if look.has_children:
+        count += child_groups.advance(now)
     return count
 
 
@@ -89,7 +91,10 @@ def _poll(worker: str, now: datetime | None) -> None:
 def _own_duties(now: datetime | None) -> dict[str, Duty]:
     """Return the Scheduler's own duties of a poll, by the names of their leases."""
     agents = {queue: registry.of_queues([queue]) for queue in registry.queues()}
-    return {
+    of_groups: dict[str, Duty] = {}
+    if any(spec.children for workflow in registry.workflows() for spec in workflow.steps):
+        of_groups = {child_groups.DUTY: lambda _lease: child_groups.look_at_still(now)}
+    return of_groups | {
         "worker_alerts": lambda _lease: worker_alerts.tell(agents, now),
         "definition_alerts": lambda _lease: worker_alerts.tell_unknown_definitions(now),
         "gone_workers": lambda _lease: live_workers.forget_gone(now),

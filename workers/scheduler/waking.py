@@ -9,6 +9,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from workers.definitions import registry
+from workers.definitions.children import CHILDREN
 from workers.runtime import worker_pulse
 from workers.store.claims import find_work
 from workers.wire import dispatch
@@ -21,7 +22,12 @@ log = logging.getLogger(__name__)
 
 
 def wake(agents: Collection[str]) -> None:
-    """Wake the processes that may take due steps of agents; leaves out agents unknown here."""
+    """Wake the processes that may take due steps of agents; leaves out agents unknown here.
+
+    The children of steps are the Scheduler's.
+    """
+    if CHILDREN in agents:
+        dispatch.wake_scheduler_later()
     queues = {registry.agent(name).queue for name in agents if registry.has_agent(name)}
     for queue in sorted(queues):
         dispatch.wake_agents_later(queue)

@@ -1,7 +1,7 @@
 """Processes that ended long ago: first their journal goes, then they themselves.
 
-In portions that hold no lock for long, the oldest end first.  Those with an open alert stay, and
-those whose submitter has not been told everything.
+In portions that hold no lock for long, the oldest end first.  Those with an open alert stay, those
+whose submitter has not been told everything, and children of a process that has not ended.
 
 What an application keeps of a process goes by Django's own rule for its foreign key: CASCADE
 takes it along, SET_NULL leaves it, and PROTECT keeps the process until the application has
@@ -34,6 +34,10 @@ _SETTLED = (
     "NOT EXISTS (SELECT 1 FROM workers_sink k WHERE k.process_id = p.id AND k.cursor < k.last)"
     " AND NOT EXISTS (SELECT 1 FROM workers_alert a WHERE a.process_id = p.id"
     " AND a.acknowledged_at IS NULL)"
+    # Its parent may yet have it undone.
+    " AND (p.group_id IS NULL OR NOT EXISTS (SELECT 1 FROM workers_childgroup g"
+    " JOIN workers_step s ON s.id = g.step_id JOIN workers_process q ON q.id = s.process_id"
+    " WHERE g.id = p.group_id AND q.finished_at IS NULL))"
 )
 
 
@@ -156,6 +160,13 @@ def _clear_whole(ids: list[int], now: datetime | None) -> int:
 
 
 def _delete_whole(ids: Sequence[int]) -> int:
+    groups = (
+        "SELECT g.id FROM workers_childgroup g JOIN workers_step s ON s.id = g.step_id"
+        f" WHERE {dialect.among('s.process_id')}"
+    )
+    params = [dialect.id_list(ids)]
+    dialect.execute(f"DELETE FROM workers_child WHERE group_id IN ({groups})", params)
+    dialect.execute(f"DELETE FROM workers_childgroup WHERE id IN ({groups})", params)
     for table in ("workers_journal", "workers_sink", "workers_attribute", "workers_step"):
         _delete_from(table, ids)
     # Django finds the rows of applications, and follows their foreign keys.

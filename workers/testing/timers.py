@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from workers.conf import sas
 from workers.definitions import known, registry
+from workers.rules.child_groups import NEVER
 from workers.rules.rate_limit import Bucket
 from workers.states import OPEN_PROCESS_STATES, ProcessState, StepState
 from workers.store.db import dialect
@@ -60,9 +61,14 @@ def _steps() -> Iterator[Timer]:
             is_moving = ProcessState(state) in OPEN_PROCESS_STATES and paused_at is None
             if not_before is not None and is_moving:
                 yield _timer(not_before, f"{name}, not before {not_before}")
-        elif not is_filed and complete_by is not None:
+        elif not is_filed and complete_by is not None and not _is_never(complete_by):
             grace = timedelta(seconds=sas.expiry_grace_seconds) + JUST_AFTER
             yield _timer(complete_by, f"{name}, its deadline is {complete_by}", grace)
+
+
+def _is_never(at: object) -> bool:
+    instant = dialect.instant(at)
+    return instant is not None and instant >= NEVER
 
 
 def _sinks() -> Iterator[Timer]:

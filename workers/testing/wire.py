@@ -145,11 +145,12 @@ class Wire:
         count, self.messages = len(self.messages), []
         return count
 
-    def run_until_idle(self, rounds: int = 1000) -> None:
+    def run_until_idle(self, rounds: int | None = None) -> None:
         """Look and deliver until nothing moves; raise if that does not end."""
         self._arrive()
         deliveries = 0
-        while deliveries < rounds:
+        rounds = rounds or MOST_DELIVERIES
+        while deliveries < rounds or deliveries < (rounds := _most_deliveries(rounds)):
             before = self.moves
             # It looks: a submission inside a call sends no wake-up in a test's transaction.
             # Due steps for which it only wakes processes may be held, or have no room.
@@ -230,6 +231,17 @@ class Wire:
             first += step
         clock.travel_to(until)
         supervisor.sweep()
+
+
+#: Deliveries after which a run counts as endless: at least, and for each step, because steps may
+#: have hundreds of children.
+MOST_DELIVERIES, DELIVERIES_OF_A_STEP = 1000, 10
+
+
+def _most_deliveries(rounds: int) -> int:
+    if rounds < MOST_DELIVERIES:
+        return rounds
+    return max(rounds, DELIVERIES_OF_A_STEP * Step.objects.count())
 
 
 #: Jumps of the clock after which a run counts as endless: at least, and for each step, because

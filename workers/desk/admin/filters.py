@@ -41,7 +41,7 @@ from workers.desk.operate import job_results
 from workers.desk.operate.job_results import Result
 from workers.desk.rules.list_query import amounts, period
 from workers.desk.texts import alert_texts
-from workers.models import Alert, Journal, LiveStep, Process, Step
+from workers.models import Alert, Child, Journal, LiveStep, Process, Step
 from workers.states import (
     LIVE_STEP_STATES,
     OPEN_PROCESS_STATES,
@@ -279,6 +279,17 @@ def first_id(at: datetime) -> int:
         else:
             low = found[0] + 1
     return low
+
+
+def _keep_group(asked: ListFilter, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+    born = Child.objects.filter(group=row_id(value) or 0, process__isnull=False)
+    return among(rows, asked.path, born.values("process"))
+
+
+#: The children of a group: for the link of their parent's page.
+GroupFilter = list_filter(
+    "group", lazy("child group"), chosen(lambda value: _("children of a step")), _keep_group
+)
 
 
 def _keep_with_agent(asked: ListFilter, rows: QuerySet[Any], value: str) -> QuerySet[Any]:

@@ -1,6 +1,7 @@
 """Everything an operator sees of one process: headline, steps, alerts, timeline."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,7 +10,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from workers.client.progress import ProcessProgress, StepProgress
-from workers.desk.admin import badges, masking, snapshot, timeline
+from workers.desk.admin import badges, child_groups, masking, snapshot, timeline
+from workers.desk.admin.child_groups import ChildGroupLine, ParentLine
 from workers.desk.admin.masking import Mask
 from workers.desk.admin.snapshot import ProcessSnapshot
 from workers.desk.admin.timeline import Timeline
@@ -92,6 +94,9 @@ class Panel:
     alerts: tuple[Alert, ...]
     #: Hides personal data from users who may not see it now.
     mask: Mask
+    #: Its child groups, and the process of which it is a child.
+    children: Sequence[ChildGroupLine]
+    parent: ParentLine | None
 
     @property
     def process(self) -> Process:
@@ -136,6 +141,8 @@ def of(process: Process, mask: Mask, before: int | None = None, index: int | Non
         timeline=timeline.read(process, before, mask=mask),
         alerts=_alerts(process, mask),
         mask=mask,
+        children=child_groups.of(process, mask),
+        parent=child_groups.parent_of(process, mask),
     )
 
 

@@ -109,6 +109,7 @@ PROCESS_FILTERS = (
     filters.WithAgentFilter,
     filters.SinceFilter,
     filters.JobFilter,
+    filters.GroupFilter,
 )
 
 

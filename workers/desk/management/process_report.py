@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from workers.desk.admin import badges, masking, panel, snapshot, timeline
+from workers.desk.admin import badges, child_groups, masking, panel, snapshot, timeline
 from workers.desk.admin.panel import Panel, StepLine
 from workers.desk.management import showing
 from workers.models import Journal, Process
@@ -26,6 +26,12 @@ def lines(report: Panel) -> Iterable[str]:
         ("STEP", "STATE", "AGENT", "ATTEMPT", "FAILURES", "COMPLETE BY", "LOCKED BY", "WHY"),
         [_cells(line) for line in report.steps],
     )
+    for group in report.children:
+        yield ""
+        counts = f"{group.ended} of {group.group.total} ended, {group.group.failed} failed"
+        yield f"Children of {group.step}: {counts}, {group.under_way} under way, {group.words}"
+        for child in group.faults:
+            yield f"  {child.index}  {child.state}  {child.fault}"
     yield ""
     yield from _table(
         ("TIME", "SINCE", "STEP", "WHAT HAPPENED", "STATE", "BY"),
@@ -50,6 +56,7 @@ def facts(report: Panel) -> dict[str, Any]:
         "headline": report.headline,
         "sequence": report.process.sequence,
         "submission_key": report.process.submission_key,
+        **child_groups.facts(report.children, report.parent),
         "steps": [
             {
                 "name": line.step.name,

@@ -4,17 +4,19 @@ The desk registers this module with the engine, whose snapshots have these sente
 """
 
 from collections.abc import Sequence, Set
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
+from workers.definitions.children import CHILDREN
 from workers.definitions.sentences import in_words, say_names, unended
 from workers.desk.texts import wait_reasons
 from workers.models import Process, Step
 from workers.ops import wait_facts
-from workers.ops.wait_facts import Facts
+from workers.ops.wait_facts import ChildCounts, Facts
 from workers.runtime.timestamps import moment
 from workers.states import FINAL_PROCESS_STATES, FORWARD_PROCESS_STATES, ProcessState, StepState
 
@@ -37,6 +39,8 @@ def step(row: Step, process: Process, now: datetime, facts: Facts | None, settle
             return _waiting(row, process, now, facts, settled)
         case StepState.PENDING:
             return wait_reasons.pending(row, process, now, facts)
+        case StepState.PROCESSING if row.agent == CHILDREN:
+            return children(facts.children.get(row.undoes_id or row.pk))
         case StepState.PROCESSING if row.deferral is not None:
             return _deferred(row, row.deferral, now, facts)
         case StepState.PROCESSING:
@@ -79,6 +83,25 @@ def _deferred(row: Step, deferral: dict[str, Any], now: datetime, facts: Facts) 
             "report": report(deferral["progress"]),
         }
     return text
+
+
+def children(counts: ChildCounts | None) -> str:
+    """Return how far the children of a step are."""
+    if counts is None or counts.total is None:
+        return _("is about to have its children")
+    params = {**asdict(counts), "ended": counts.processed + counts.failed}
+    if counts.is_undoing:
+        text = _("has its children undone: %(under_way)d under way, %(processed)d to go")
+    else:
+        text = _(
+            "waits for its children: %(ended)d of %(total)d have ended, %(under_way)d under way"
+        )
+    parts = [text % params]
+    if counts.failed and not counts.is_undoing:
+        parts.append(_("%(failed)d failed") % params)
+    if counts.in_error:
+        parts.append(_("%(in_error)d in error, which need an operator") % params)
+    return ", ".join(parts)
 
 
 def _processing(row: Step, now: datetime, facts: Facts) -> str:

@@ -6,9 +6,12 @@ from datetime import datetime
 
 from workers.conf import sas
 from workers.definitions import known
+from workers.definitions.children import CHILDREN
 from workers.store import isolation, leases, live_workers, sinks
 from workers.store.db import dialect
 from workers.store.flow import due_steps
+
+_CHILDREN = f"'{CHILDREN}'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,8 @@ class Look:
     is_poll_due: bool
     #: There is news for a submitter.
     has_untold: bool
+    #: A step with children is due, or a child group has to be looked at.
+    has_children: bool
 
 
 def look(now: datetime | None = None) -> Look:
@@ -36,7 +41,12 @@ def look(now: datetime | None = None) -> Look:
         " ORDER BY p.id LIMIT 1) IS NOT NULL,"
         " NOT EXISTS (SELECT 1 FROM workers_lease l WHERE l.name = %s"
         f" AND NOT {leases.due('l.performed_at', 'c.at')}),"
-        f" {sinks.HAS_DUE.format(now='c.at')}"
+        f" {sinks.HAS_DUE.format(now='c.at')},"
+        f" {due_steps.is_one(_CHILDREN, 'c.at')}"
+        " OR (SELECT g.id FROM workers_childgroup g WHERE g.is_flagged"
+        " ORDER BY g.id LIMIT 1) IS NOT NULL"
+        " OR (SELECT k.group_id FROM workers_child k WHERE k.state = 'ended'"
+        " AND k.state IN ('open', 'ended') ORDER BY k.group_id LIMIT 1) IS NOT NULL"
         f" FROM (SELECT {moment} AS at) c",
         [leases.POLL, sas.poll_seconds, *params],
     )[0]

@@ -15,7 +15,7 @@ from workers.store import alerts, journal, sinks, specs
 from workers.store.db import dialect, transactions
 from workers.store.db.columns import columns_of
 from workers.store.db.transactions import Check, LostRow
-from workers.store.locked import log_lines, save
+from workers.store.locked import child_rows, log_lines, save
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -286,6 +286,7 @@ def write_part(processes: Sequence[LockedProcess], *, only_steps: bool = False) 
     if only_steps:
         return checks
     checks += save.processes([locked for locked in processes if locked.process_origin is not None])
+    child_rows.end(processes)
     journal.write([entry for locked in processes for entry in locked.entries], processes[0].now)
     log_lines.write_after_commit(processes)
     alerts.write([call for locked in processes for call in locked.alerts], processes[0].now)

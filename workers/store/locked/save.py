@@ -24,7 +24,16 @@ from workers.store.db.transactions import Check, LostRow
 _NEVER_UPDATED = frozenset(
     {
         *("id", "process_id", "subject", "workflow", "version", "turn"),
-        *("on_deadline", "has_on_end", "is_told", "name", "undoes_id", "is_filed", "result"),
+        *(
+            "on_deadline",
+            "has_on_end",
+            "group_id",
+            "is_told",
+            "name",
+            "undoes_id",
+            "is_filed",
+            "result",
+        ),
     }
 )
 PROCESS_COLUMNS, STEP_COLUMNS = (

@@ -5,13 +5,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from workers.definitions.children import CHILDREN
 from workers.rules import apply_reply, hold_endings, restart
 from workers.rules.rows import Entry, StepRow
 from workers.rules.transitions import LockedProcess
 from workers.states import StepState
 from workers.store.claims.claim_steps import Claim, Room, take_or_queue
 from workers.store.flow import flow_control
-from workers.store.locked import load
+from workers.store.locked import child_rows, load
 from workers.store.settle import conditions, end_processes
 
 
@@ -39,8 +40,8 @@ def carry_on(
     What ends is ended first: an ``on_end`` is the application's code, and must not hold flow rows.
 
     ``answers`` has, by agent, whether each reply reached its service.  ``flow_answers`` is the lock
-    of the flow rows, if it was sent before; raises ``Unforeseen`` if it misses some, or if a
-    process ends.
+    of the flow rows, if it was sent before; raises ``Unforeseen`` if it misses some, if a process
+    ends, or if child groups have to be told.
     """
     if not processes:
         return [], set()
@@ -52,6 +53,10 @@ def carry_on(
     agents = set(answers)
     if own_room is not None:
         agents |= {step.agent for _, step in ready} | set(freed)
+    if news := child_rows.GroupNews(processes):
+        if flow_answers is not None:
+            raise Unforeseen
+        news.write()
     written = _end(processes, ready, worker, may_wait=flow_answers is None)
     locked_flow = flow_control.LockedFlow(agents, processes[0].now, flow_answers=flow_answers)
     if flow_answers is not None and not agents <= locked_flow.agents:
@@ -71,6 +76,8 @@ def carry_on(
     for locked in others:
         locked.entries = [*written.entries.get(locked.process.id, []), *locked.entries]
     queued |= _queued(processes)
+    if any(map(child_rows.has_ended, processes)):
+        queued.add(CHILDREN)
     if own_room is None:
         # Whoever is woken finds out whether any step is due.
         return [], queued | set(freed)

@@ -176,6 +176,7 @@ def _process(
         submission_key=key,
         key_use=None if key is None else use,
         key_until=keys.until(request.key_for, at),
+        group_id=request.group_id,
         created_at=at,
     )
 
@@ -264,6 +265,7 @@ def _shared(
             delay_seconds=spec.delay_seconds,
             is_judged=spec.is_judged,
             unless=spec.unless if isinstance(spec.unless, str) else "",
+            children=spec.children.to_json() if spec.children else None,
             effect=str(spec.effect or Effect.IDEMPOTENT),
             key_retention_seconds=spec.key_retention_seconds,
             total_seconds=spec.total_seconds,

@@ -12,7 +12,7 @@ _PROCESS_COLUMNS = {
     for name in (
         *("uid", "workflow", "version", "subject", "state", "input", "no_return", "sequence"),
         *("needs_decision", "lane", "turn", "deadline_at", "on_deadline", "renews", "editable"),
-        *("has_on_end", "created_at", "submission_key", "key_use", "key_until"),
+        *("has_on_end", "created_at", "submission_key", "key_use", "key_until", "group_id"),
     )
 }
 #: Columns of a step that differ by process, as SQL.  The last part of the key is the generation:

@@ -1,0 +1,1 @@
+"""Child groups: begin, expand, count, bear and undo the children of a step."""
