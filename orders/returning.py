@@ -51,6 +51,7 @@ def accept_return(order: Order, *, actor: str, reason: str = "") -> Process:
                 "reason": reason,
             },
             actor=actor,
+            attributes={"order": order.number},
             lane=order.process.lane,
         )
         Return.objects.create(order=order, process=process)

@@ -170,6 +170,7 @@ def _store(
         # One lane per client; in the shop, one per customer.
         lane=columns["submitter"] or customer.email.lower(),
         sinks=sinks,
+        attributes={"order": order.number, **_reference(order)},
         submission_key=key,
         on_conflict="refuse",
         key_for=None,
@@ -224,6 +225,10 @@ def _total(lines: list[Line], products: dict[str, Product]) -> Decimal:
         message = f"An order may be worth {LARGEST_TOTAL:,} at most. Split it."
         raise SubmissionRefused({"lines": message})
     return total
+
+
+def _reference(order: Order) -> dict[str, str]:
+    return {"reference": order.reference} if order.reference.strip() else {}
 
 
 def _snapshot(

@@ -67,6 +67,7 @@ from workers.runtime.failpoints import around, durable
 if TYPE_CHECKING:
     from workers.client.callbacks import complete_step, fail_step, find_step
     from workers.client.children import Child, children
+    from workers.client.finding import processes
     from workers.client.operations import cancel, pause, resubmit, resume, retry
     from workers.client.progress import snapshot as status
     from workers.client.submission import submit, submit_many
@@ -126,6 +127,7 @@ __all__ = [
     "fail_step",
     "find_step",
     "pause",
+    "processes",
     "raise_alert",
     "record_act",
     "register_agent",
@@ -159,6 +161,7 @@ _LATER = {
     "fail_step": ("workers.client.callbacks", "fail_step"),
     "find_step": ("workers.client.callbacks", "find_step"),
     "pause": ("workers.client.operations", "pause"),
+    "processes": ("workers.client.finding", "processes"),
     "raise_alert": ("workers.store.alerts", "raise_alert"),
     "record_act": ("workers.store.journal", "record_act"),
     "resubmit": ("workers.client.operations", "resubmit"),

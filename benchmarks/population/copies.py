@@ -30,6 +30,13 @@ _TABLES: dict[str, tuple[str, dict[str, str]]] = {
             " 'address', c.address)) ELSE s.input || jsonb_build_object('order', c.number) END",
         },
     ),
+    "workers_attribute": (
+        "workers_attribute s JOIN specimen_process q ON q.id = s.process_id",
+        {
+            "process_id": _NEW_PROCESS,
+            "value": "CASE s.name WHEN 'order' THEN c.number::text ELSE s.value END",
+        },
+    ),
     "workers_step": (
         "workers_step s JOIN specimen_process q ON q.id = s.process_id"
         " JOIN specimen_step t ON t.id = s.id LEFT JOIN specimen_step u ON u.id = s.undoes_id",

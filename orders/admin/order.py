@@ -23,8 +23,6 @@ from workers.desk.admin.lists import View, column
 from workers.desk.admin.process_list import PROCESS_FILTERS, ProcessListAdmin
 from workers.models import Process
 
-#: Most orders that a search returns to the lists of other rows.
-FOUND = 200
 #: Columns of an order's money in the file of the list.
 MONEY_HEADS = ("paid", "refunded", "owed", "in_doubt")
 
@@ -140,13 +138,6 @@ class OrderAdmin(ProcessListAdmin):
 
 
 subjects.register_list("admin:orders_order_changelist", "orders.view_order", _("orders"))
-
-
-@subjects.register_search
-def search_processes(term: str) -> Iterable[int]:
-    """Return the processes of the newest orders that match ``term``, as in the list of orders."""
-    orders = Order.objects.filter(search.condition(term)).order_by("-process_id")
-    return orders.values_list("process_id", flat=True)[:FOUND]
 
 
 def customer_of(order: Order, *, is_shown: bool) -> dict[str, str]:

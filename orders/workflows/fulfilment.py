@@ -36,6 +36,8 @@ FULFILMENT = register_workflow(
         on_edit=correcting.take_over,
         on_end=notices.of_order_end,
         personal=payloads.PERSONAL,
+        # A customer may be corrected: an order is found by that itself.
+        attributes={"order": int, "reference": str},
         told_as="order",
         describe=describe,
         steps=(

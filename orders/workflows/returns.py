@@ -10,6 +10,7 @@ RETURN = register_workflow(
         on_end=notices.of_return_end,
         # Free text about the buyer; the other fields are not personal.
         personal=("reason",),
+        attributes={"order": int},
         steps=(
             step("await_parcel", "returns.await_parcel", on_failure=OnFailure.COMPENSATE),
             step("inspect", "returns.inspect", after="await_parcel"),

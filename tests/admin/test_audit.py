@@ -20,7 +20,7 @@ from workers.client import operations
 from workers.desk.admin import csv_files
 from workers.desk.admin.act_lines import acts_alone
 from workers.desk.store import jobs
-from workers.models import Act, Alert, Journal, Process
+from workers.models import Act, Alert, Attribute, Journal, Process
 from workers.store import journal
 from workers.store.flow import flow_settings, holds
 from workers.supervisor import beat_schedule
@@ -130,7 +130,8 @@ def test_it_is_searched_by_person_process_and_order(viewer):
     note(order, "paused", actor="operator:ann")
     note(other, "unpaused", actor="operator:bob")
     Process.objects.filter(pk=order.process_id).update(submission_key="key-of-one")
-    for term in ("ann", order.process.subject, "key-of-one"):
+    Attribute.objects.create(process=order.process, name="order", value=order.number)
+    for term in ("ann", order.process.subject, "key-of-one", str(order.number)):
         assert events(viewer, f"?q={term}") == ["paused"], term
     assert events(viewer, "?q=nobody") == []
 

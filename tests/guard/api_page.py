@@ -90,7 +90,7 @@ def _words(one: inspect.Parameter) -> list[str]:
     for keywords in get_args(one.annotation) if one.kind is one.VAR_KEYWORD else ():
         needed = keywords.__required_keys__
         return [name if name in needed else f"{name}=None" for name in keywords.__annotations__]
-    return [_parameter(one)]
+    return [f"**{one.name}" if one.kind is one.VAR_KEYWORD else _parameter(one)]
 
 
 def _parameter(one: inspect.Parameter) -> str:

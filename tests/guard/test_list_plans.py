@@ -16,12 +16,12 @@ from tests.admin.conftest import order_in_error
 from tests.factories import OrderFactory, StepFactory
 from workers.desk.admin import search
 from workers.desk.models import BulkItem, BulkJob, Incident
-from workers.models import Alert, Process, Step
+from workers.models import Alert, Attribute, Process, Step
 
 M = TypeVar("M", bound=Model)
 
 MANY = 3000
-LARGE = ("workers_process", "workers_step", "orders_order")
+LARGE = ("workers_process", "workers_step", "workers_attribute", "orders_order")
 ORDERS, PROCESSES = "/admin/orders/order/", "/admin/workers/process/"
 OF_BOTH = (
     "",
@@ -38,6 +38,8 @@ OF_BOTH = (
     "job=7",
     "job=7%3Arefused",
     "job=7%3Afailed_again",
+    "where=order%3D77",
+    "where=order%3D77&state=processed",
     "needs=error&job=7",
     "needs=someone&state=error",
     "needs=someone&step=charge_payment",
@@ -104,6 +106,10 @@ def many_orders(db, monkeypatch) -> None:
         )
         for n, process in enumerate(processes)
     )
+    Attribute.objects.bulk_create(
+        Attribute(process=process, name="order", value=str(n))
+        for n, process in enumerate(processes)
+    )
     failed = order_in_error()
     job = BulkJob.objects.create(pk=7, verb="resubmit", actor="a", reason="r", created_at=now)
     BulkItem.objects.bulk_create(
@@ -128,6 +134,7 @@ INDEXES = (
     ("needs=someone", "= ANY ($"),
     ("step=charge_payment", "process_open_idx"),
     ("paused=yes", "process_paused_idx"),
+    ("where=order%3D77", "attribute_value_idx"),
 )
 
 

@@ -9,9 +9,10 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from workers.client.finding import processes
 from workers.client.submission import submit, submit_many
 from workers.definitions import known
-from workers.models import Alert, Flow, Journal, Process, Sink, Step
+from workers.models import Alert, Attribute, Flow, Journal, Process, Sink, Step
 from workers.ops.metrics import levels
 from workers.rules.rows import NewProcess
 from workers.store import (
@@ -57,6 +58,10 @@ def many_settled_steps() -> None:
             for n in range(3000)
         ]
     )
+    Attribute.objects.bulk_create(
+        Attribute(process=process, name="customer", value=str(n % 300))
+        for n, process in enumerate(done)
+    )
     del template["id"]
     Step.objects.bulk_create(
         [
@@ -99,7 +104,7 @@ def many_settled_steps() -> None:
 
 
 def analyze() -> None:
-    for name in ("alert", "journal", "sink", "step", "live", "process"):
+    for name in ("alert", "attribute", "journal", "sink", "step", "live", "process"):
         dialect.execute(f"ANALYZE workers_{name}")
 
 
@@ -250,6 +255,8 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes():
         (_find_by_key, "workers_process_uid_key"),
         (_find_by_key, "step_name_unique"),
         (_read_escalated, "journal_note_once_per_attempt"),
+        (lambda: processes(customer=7), "attribute_value_idx"),
+        (lambda: processes(customer=7, state="error"), "attribute_value_idx"),
         (lambda: list(levels.open_processes()), "process_open_idx"),
         (lambda: list(levels.open_processes()), "process_error_idx"),
     ],
@@ -262,7 +269,8 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes():
         *("waits, at a sweep", "lane", "told", "tell", "foresee"),
         *("lock", "lock many", "contexts"),
         *("prunable", "prune", "deletable", "delete", "flow journal", "alerts"),
-        *("process of a key", "step of a key", "escalated", "open, counted", "in error, counted"),
+        *("process of a key", "step of a key", "escalated", "attribute"),
+        *("attribute and state", "open, counted", "in error, counted"),
     ],
 )
 def test_a_background_query_uses_its_partial_index(verb, index):
@@ -278,6 +286,7 @@ def test_a_background_query_uses_its_partial_index(verb, index):
     assert "Seq Scan on workers_live" not in plans
     assert "Seq Scan on workers_sink" not in plans
     assert "Seq Scan on workers_journal" not in plans
+    assert "Seq Scan on workers_attribute" not in plans
 
 
 @pytest.mark.postgresql

@@ -60,5 +60,38 @@ def test_the_newest_come_first_and_a_state_or_workflow_chooses(wire):
 
 
 def test_a_limit_below_one_is_refused():
-    with pytest.raises(CommandError, match="--limit must be 1 or more, got 0"):
+    with pytest.raises(CommandError, match="--limit must be 1 to 1,000, got 0"):
         process("list", "--limit", "0")
+
+
+def test_processes_are_submitted_with_attributes_and_listed_by_them():
+    given = ("--attribute", "customer=7", "--attribute", "email=ann@example.org")
+    number = int(process("submit", "toy_named", "--subject", "Bill 1", *given))
+    other = int(process("submit", "toy_named", "--subject", "Bill 2", "--attribute", "customer=8"))
+
+    def listed(*words):
+        return json.loads(process("list", "--json", *words))["processes"]
+
+    [row] = listed("--where", "customer=7", "--state", "pending")
+    masked = {"customer": "7", "email": "a***@example.org"}
+    assert (row["process"], row["attributes"]) == (number, masked)
+    assert [row["process"] for row in listed("--after", str(other))] == [number]
+    assert listed("--where", "customer=7", "--where", "email=bob@example.org") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("list", "--where", "customer"), "must be NAME=VALUE, got 'customer'"),
+        (("list", "--where", "custmer=7"), "got 'custmer'; declared are .*customer"),
+        (("list", "--where", "customer=x"), "attribute customer must be int, got 'x'"),
+        (("list", "--where", "plan=a", "--where", "plan=b"), "plan must be given once, got 'b'"),
+        (("list", "--workflow", "toy_nmed"), "or use toy_named"),
+        (("submit", "toy_line", "--subject", "T", "--attribute", "plan=a"), "declared are none"),
+    ],
+)
+def test_wrong_attribute_is_refused_by_name(words, says):
+    with pytest.raises(CommandError, match=says):
+        process(*words)
+
+    assert not Process.objects.exists()

@@ -10,7 +10,7 @@ import pytest
 from workers.definitions import attributes
 from workers.definitions.workflow import Workflow, step
 from workers.exceptions import WorkflowError
-from workers.rules.attributes import check, texts
+from workers.rules.attributes import check, personal, texts
 from workers.rules.rows import NewProcess
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -61,6 +61,8 @@ def test_declaration_is_kept_apart_from_the_dict_that_made_it():
         (bool, False, "false"),
         (Decimal, Decimal("1.50"), "1.5"),
         (Decimal, Decimal("100"), "100"),
+        (Decimal, Decimal("1e2"), "100"),
+        (Decimal, Decimal(f"1.{'7' * 40}"), f"1.{'7' * 40}"),
         (Decimal, Decimal("-0.0"), "0"),
         (date, date(2026, 3, 1), "2026-03-01"),
         (datetime, NOON, "2026-03-01T12:00:00+00:00"),
@@ -110,3 +112,38 @@ def test_declared_attribute_may_be_missing():
     process = NewProcess("B", {}, attributes={"plan": "pro"})
     assert texts(bills, process) == {"plan": "pro"}
     assert texts(bills, NewProcess("B", {})) == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "text"),
+    [
+        (int, " 7 ", "7"),
+        (int, "007", "7"),
+        (str, "pro", "pro"),
+        (bool, "true", "true"),
+        (Decimal, "1.50", "1.5"),
+        (date, "2026-03-01", "2026-03-01"),
+        (datetime, "2026-03-01T14:00:00+02:00", "2026-03-01T12:00:00+00:00"),
+    ],
+)
+def test_what_people_type_finds_what_was_given(kind, words, text):
+    assert attributes.typed({"key": kind}, "key", words) == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [(int, "x"), (int, ""), (bool, "yes"), (Decimal, "1,5"), (datetime, "today")]
+)
+def test_what_cannot_be_a_value_is_refused_by_name(kind, words):
+    with pytest.raises(ValueError, match=f"attribute key must be {kind.__name__}, got '{words}'"):
+        attributes.typed({"key": kind}, "key", words)
+
+
+def test_personal_attributes_are_named_by_their_path():
+    def names(*paths):
+        steps = (step("one", "toy.alpha"),)
+        bills = Workflow("bills", 1, steps, attributes={"email": str, "plan": str}, personal=paths)
+        return personal([bills])
+
+    assert names("attributes.email") == names("email") == {"email"}
+    assert names("attributes") == {"email", "plan"}
+    assert names("customer.email") == names() == set()

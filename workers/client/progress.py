@@ -1,16 +1,17 @@
 """Read a process: a snapshot for pages, programs and operators.  Changes nothing."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from workers.client import explaining
-from workers.definitions import completing, registry
+from workers.definitions import attributes, completing, registry
 from workers.models import Process, Step
 from workers.rules.compensation import is_passed
 from workers.rules.refusals import refused
 from workers.states import FINAL_PROCESS_STATES, SETTLED_STEP_STATES, StepState
+from workers.store.attributes import of_processes
 from workers.store.submit import create_processes
 
 
@@ -57,6 +58,9 @@ class ProcessProgress:
     is_turned_round: bool
     #: It may still be cancelled: it is not final, being undone or past its point of no return.
     may_be_undone: bool
+    #: What it is found by, as submitted; texts if this code lacks its workflow.  Only ``status``
+    #: reads them: None elsewhere.
+    attributes: Mapping[str, Any] | None = None
 
     @property
     def current(self) -> StepProgress | None:
@@ -80,7 +84,8 @@ def snapshot(
     process = Process.objects.prefetch_related("steps").filter(pk=process_id).first()
     if process is None:
         raise refused("no_process", process=process_id)
-    return of(process, *explaining.words().read(process, now, with_names=with_names))
+    progress = of(process, *explaining.words().read(process, now, with_names=with_names))
+    return replace(progress, attributes=_attributes(process))
 
 
 def of_submitted(process: Process) -> ProcessProgress:
@@ -129,6 +134,14 @@ def _standing(
         and process.outcome is None
         and not is_passed(process.no_return, {step.name: step.state for step in ordered}),
     )
+
+
+def _attributes(process: Process) -> dict[str, Any]:
+    known = registry.attributes()
+    return {
+        name: attributes.value(known.get(name, str), text)
+        for name, text in of_processes([process]).get(process.pk, {}).items()
+    }
 
 
 def _step(step: Step, explanation: str, now: datetime) -> StepProgress:

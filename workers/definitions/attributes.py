@@ -3,7 +3,7 @@
 A value is kept and compared as text.  Equal values have the same text, whatever process wrote it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -73,6 +73,37 @@ def value(kind: type, canonical: str) -> Any:
     return _KINDS[kind][1](canonical)
 
 
+def typed(known: Mapping[str, type], name: str, words: str) -> str:
+    """Return the text of a value that somebody typed, as it is kept.
+
+    Raises ``ValueError``, which names the attribute and what is declared.
+    """
+    kind = sought(known, name)
+    try:
+        return text(name, kind, value(kind, words.strip()))
+    except (ValueError, ArithmeticError):
+        raise ValueError(f"attribute {name} must be {kind.__name__}, got {words!r}.") from None
+
+
+def all_typed(known: Mapping[str, type], pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the texts of values that somebody typed; raise ``ValueError`` as ``typed`` does."""
+    texts: dict[str, str] = {}
+    for name, words in pairs:
+        if texts.setdefault(name, canonical := typed(known, name, words)) != canonical:
+            raise ValueError(f"attribute {name} must be given once, got {words!r} as well.")
+    return texts
+
+
+def sought(known: Mapping[str, type], name: str) -> type:
+    """Return the type of an attribute; raise ``ValueError``, which names those that are known."""
+    if name not in known:
+        raise ValueError(
+            f"attributes must be declared by a workflow, got {name!r};"
+            f" declared are {', '.join(sorted(known)) or 'none'}."
+        )
+    return known[name]
+
+
 def _of_int(what: str, number: int) -> str:
     if number.bit_length() > _BITS:
         raise ValueError(f"{what} must be a whole number of {_BITS} bits at most. Give it as str.")
@@ -85,7 +116,8 @@ def _of_decimal(what: str, number: Decimal) -> str:
     if abs(number.adjusted()) > LONGEST_VALUE:
         raise ValueError(f"{what} must have {LONGEST_VALUE} digits at most, got {number}.")
     # 1.50 and 1.5 are equal, and so are 0 and -0.
-    return format(number.normalize(), "f") if number else "0"
+    digits = format(number or Decimal(0), "f")
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
 def _of_instant(what: str, instant: datetime) -> str:
@@ -94,12 +126,13 @@ def _of_instant(what: str, instant: datetime) -> str:
     return instant.astimezone(UTC).isoformat()
 
 
+_BOOLS = ("false", "true")
 #: Type -> makes the text of a value, and reads it.
 _KINDS: dict[type, tuple[Callable[[str, Any], str], Callable[[str], Any]]] = {
     int: (_of_int, int),
     # An enumeration of texts may print as its name.
     str: (lambda what, text: str.__str__(text), str),
-    bool: (lambda what, flag: str(flag).lower(), lambda text: text == "true"),
+    bool: (lambda what, flag: _BOOLS[flag], lambda words: bool(_BOOLS.index(words))),
     Decimal: (_of_decimal, Decimal),
     date: (lambda what, day: day.isoformat(), date.fromisoformat),
     datetime: (_of_instant, datetime.fromisoformat),

@@ -38,6 +38,15 @@ def register_workflow(workflow: Workflow) -> Workflow:
             f"Workflow {workflow.name} version {workflow.version} is registered twice. "
             "Give the newer one the next version."
         )
+    for other in _workflows.values():
+        for name, kind in workflow.attributes.items():
+            if other.attributes.get(name, kind) is not kind:
+                del _workflows[key]
+                raise WorkflowError(
+                    f"Workflow {workflow.name} version {workflow.version}: attribute {name} must be"
+                    f" {other.attributes[name].__name__} as in {other.name} version"
+                    f" {other.version}, got {kind.__name__}. Call it something else."
+                )
     return workflow
 
 
@@ -190,6 +199,16 @@ def has_agent(name: str) -> bool:
 def workflows() -> list[Workflow]:
     discover()
     return list(_workflows.values())
+
+
+def attributes(workflow: str | None = None) -> dict[str, type]:
+    """Return what any version of a workflow declares, or any workflow at all, by name."""
+    return {
+        name: kind
+        for declaring in workflows()
+        if workflow in (None, declaring.name)
+        for name, kind in declaring.attributes.items()
+    }
 
 
 def agents() -> list[Agent]:

@@ -5,6 +5,7 @@ import getpass
 import json
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -25,6 +26,14 @@ from workers.wire import dispatch
 FLUSH_SECONDS = 5.0
 #: Shortest time between two reports of progress.
 TELL_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ActionResult:
+    """The result of an action: lines for people, facts for programs."""
+
+    lines: list[str]
+    facts: dict[str, Any]
 
 
 class Terminal(OutputWrapper):

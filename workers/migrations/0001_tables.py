@@ -361,7 +361,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='process',
-            index=models.Index(condition=models.Q(('state__in', ['cancelled', 'compensated'])), fields=['id'], name='process_undone_idx'),
+            index=models.Index(condition=models.Q(('state__in', ['cancelled', 'compensated'])), fields=['state', 'id'], name='process_undone_idx'),
         ),
         migrations.AddIndex(
             model_name='process',

@@ -148,7 +148,7 @@ class Process(models.Model):
             # Few among very many that were processed.
             models.Index(
                 name="process_undone_idx",
-                fields=["id"],
+                fields=["state", "id"],
                 condition=Q(state__in=sorted(UNDONE_PROCESS_STATES)),
             ),
             models.Index(

@@ -12,6 +12,7 @@ from workers.definitions import registry
 from workers.exceptions import NOT_PERMITTED, StateError, UnknownWorkflow, first_line, sqlstate
 from workers.models import Alert, Attribute, Child, Journal, Process, Sink, Step, UndoRequest
 from workers.privacy.personal_rows import personal_rows
+from workers.rules import attributes
 from workers.rules.approved_acts import Act
 from workers.rules.masks import Eraser
 from workers.rules.refusals import refused
@@ -153,21 +154,19 @@ def is_named_in(process_id: int, text: str) -> bool:
 def _eraser(process: Process, paths: Iterable[str]) -> Eraser:
     journal = Journal.objects.filter(process=process)
     # What an operator changed stands in the journal alone.
-    attributes = {"attributes": dict(_attributes(process.pk))}
-    return Eraser(paths, [process.input, attributes, *journal.values_list("detail", flat=True)])
+    given = attributes.document(_attributes(process.pk))
+    return Eraser(paths, [process.input, given, *journal.values_list("detail", flat=True)])
 
 
-def _attributes(process_id: int) -> list[tuple[str, str]]:
-    return list(Attribute.objects.filter(process_id=process_id).values_list("name", "value"))
+def _attributes(process_id: int) -> dict[str, str]:
+    return dict(Attribute.objects.filter(process_id=process_id).values_list("name", "value"))
 
 
 def _erase_attributes(process_id: int, eraser: Eraser) -> None:
     """Delete those that are personal, or repeat what is: nobody is found by stars."""
-    names = [
-        name
-        for name, value in _attributes(process_id)
-        if eraser.value({"attributes": {name: value}}) != {"attributes": {name: value}}
-    ]
+    given = _attributes(process_id)
+    erased = attributes.masked(given, eraser)
+    names = [name for name, value in given.items() if erased[name] != value]
     Attribute.objects.filter(process_id=process_id, name__in=names).delete()
 
 

@@ -1,10 +1,14 @@
-"""Check the attributes of new processes before anything is written.  Pure."""
+"""What may be given as attributes, and which of them are personal.  Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from workers.definitions import attributes
 from workers.definitions.workflow import Workflow
+from workers.rules.masks import Mask, covers
 from workers.rules.rows import NewProcess
+
+#: What paths of ``personal`` call them.
+IN = "attributes"
 
 
 def texts(workflow: Workflow, process: NewProcess) -> dict[str, str]:
@@ -39,3 +43,24 @@ def check(workflow: Workflow, wanted: Sequence[NewProcess]) -> None:
     """Raise for attributes that the workflow does not declare, or that no column holds."""
     for process in wanted:
         texts(workflow, process)
+
+
+def personal(workflows: Iterable[Workflow]) -> set[str]:
+    """Return the names of the attributes that any of these workflows declares personal."""
+    return {
+        name
+        for workflow in workflows
+        for name in workflow.attributes
+        if covers(workflow.personal, (IN, name))
+    }
+
+
+def document(texts: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return attributes as the part of a document that ``personal`` names by its path."""
+    return {IN: dict(texts)}
+
+
+def masked(texts: Mapping[str, str], mask: Mask) -> dict[str, str]:
+    """Return attributes as a mask of their process has them."""
+    shown: dict[str, str] = mask.value(document(texts))[IN]
+    return shown

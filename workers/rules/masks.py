@@ -53,6 +53,12 @@ def masked(text: str) -> str:
     return f"{_first(text.strip())}{STARS}" if text.strip() else text
 
 
+def covers(paths: Iterable[str], path: Iterable[str]) -> bool:
+    """Say whether a declared path occurs in ``path``: documents may embed parts of others."""
+    whole = f".{'.'.join(path)}."
+    return any(not declared or f".{declared}." in whole for declared in paths)
+
+
 def _first(text: str) -> str:
     return "" if EAST_ASIAN.match(text) else text[:1]
 
@@ -196,9 +202,7 @@ class Mask:
                 words.update(part for part in parts if _is_telling(part))
 
     def _is_personal(self, path: tuple[str, ...]) -> bool:
-        """Say whether a declared path occurs in ``path``: documents may embed parts of others."""
-        whole = f".{'.'.join(path)}."
-        return WHOLE in self._paths or any(f".{declared}." in whole for declared in self._paths)
+        return covers(self._paths, path)
 
 
 class Eraser(Mask):

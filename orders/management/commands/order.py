@@ -12,7 +12,7 @@ from orders.return_progress import lines
 from orders.returning import ReturnRefused, accept_return
 from workers.desk.admin.panel import Panel
 from workers.desk.management import process_actions, process_report, showing
-from workers.management.terminal import TerminalCommand, actor
+from workers.management.terminal import ActionResult, TerminalCommand, actor
 
 
 class Command(TerminalCommand):
@@ -69,7 +69,7 @@ class Command(TerminalCommand):
         self.stdout.write(json.dumps(value, default=str, ensure_ascii=False))
 
 
-def _return(order: Order, reason: str) -> process_actions.ActionResult:
+def _return(order: Order, reason: str) -> ActionResult:
     if not reason:
         raise CommandError("Say why, with --reason: it is kept with the return.")
     try:
@@ -77,4 +77,4 @@ def _return(order: Order, reason: str) -> process_actions.ActionResult:
     except ReturnRefused as refusal:
         raise CommandError(str(refusal)) from None
     message = f"{process.subject} has begun: process {process.pk}."
-    return process_actions.ActionResult([message], {"return": process.pk})
+    return ActionResult([message], {"return": process.pk})

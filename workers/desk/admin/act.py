@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import ReadOnlyAdmin
-from workers.desk.admin import act_lines, badges, csv_files, search, subjects
+from workers.desk.admin import act_lines, badges, csv_files, search
 from workers.desk.admin.csv_files import CsvListAdmin
 from workers.desk.admin.lists import LiveListAdmin, column
 from workers.models import Act
@@ -83,7 +83,7 @@ class ActAdmin(ReadOnlyAdmin, CsvListAdmin, LiveListAdmin):
         term = search_term.strip()
         if not term:
             return queryset, False
-        process_ids = {*search.newest(term), *subjects.search(term)}
+        process_ids = search.newest(term)
         by_name = Q(actor__in=[term, f"{PEOPLE}{term}"])
         return queryset.filter(
             by_name | Q(process__in=process_ids) if process_ids else by_name

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import ERROR_FLAG, SEARCH_VAR
+from django.contrib.admin.views.main import ERROR_FLAG
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
@@ -20,11 +20,13 @@ from django.views.decorators.http import require_http_methods
 
 from workers.desk.admin import lists, masking, showing, snapshot
 from workers.desk.admin.actions.page import actor
-from workers.desk.admin.lists import AskableListAdmin, View
+from workers.desk.admin.lists import AskableListAdmin, View, names_person
 from workers.desk.admin.masking import STARS, UNMASKED
 from workers.models import Process
 from workers.ops import wait_facts
+from workers.rules import attributes
 from workers.store import journal
+from workers.store.attributes import of_processes
 
 #: Maximum rows of a file: its keys are held in memory while it is sent.
 LONGEST = 100_000
@@ -107,6 +109,7 @@ def plain(cell: Any) -> Any:
 PROCESS_HEADS = (
     *("process", "subject", "workflow", "state", "paused_at", "created_at", "finished_at"),
     *("step", "step_state", "agent", "failures", "fault_kind", "fault_code", "fault"),
+    "attributes",
 )
 
 
@@ -173,9 +176,9 @@ class CsvListAdmin(AskableListAdmin):
 
 
 def _without_search(request: HttpRequest) -> str:
-    """Return a list's query with its search masked, which may be a person's name."""
-    pairs = [(name, value) for name, values in request.GET.lists() for value in values]
-    return urlencode([(name, STARS if name == SEARCH_VAR else value) for name, value in pairs])
+    """Return a list's query with what may name a person masked."""
+    pairs = ((name, value) for name, values in request.GET.lists() for value in values)
+    return urlencode([(pair[0], STARS if names_person(*pair) else pair[1]) for pair in pairs])
 
 
 def process_cells(processes: Sequence[Process], *, is_personal: bool) -> Iterator[list[Any]]:
@@ -184,10 +187,11 @@ def process_cells(processes: Sequence[Process], *, is_personal: bool) -> Iterato
     masks = masking.of_processes(ids)
     if is_personal:
         masks = dict.fromkeys(masks, UNMASKED)
-    situation = wait_facts.read(processes, masks=masks)
+    situation, texts = wait_facts.read(processes, masks=masks), of_processes(processes)
     for process in processes:
         masking.conceal_steps(process, masks[process.pk])
         standing = snapshot.of(process, situation)
+        shown = attributes.masked(texts.get(process.pk, {}), masks[process.pk])
         current, fault = standing.current, standing.fault or {}
         yield [
             process.pk,
@@ -200,6 +204,7 @@ def process_cells(processes: Sequence[Process], *, is_personal: bool) -> Iterato
             *((current.name, current.state, current.agent) if current else ("", "", "")),
             current.failure_count if current else "",
             *(fault.get(part) or "" for part in ("kind", "code", "message")),
+            " ".join(f"{name}={value}" for name, value in shown.items()),
         ]
 
 

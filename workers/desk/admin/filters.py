@@ -27,6 +27,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.definitions import registry
+from workers.definitions.attributes import all_typed
 from workers.desk.admin import wording
 from workers.desk.admin.list_filter import (
     ListFilter,
@@ -39,6 +40,7 @@ from workers.desk.admin.list_filter import (
 from workers.desk.models import BulkItem, Incident
 from workers.desk.operate import job_results
 from workers.desk.operate.job_results import Result
+from workers.desk.rules import list_query
 from workers.desk.rules.list_query import amounts, period
 from workers.desk.texts import alert_texts
 from workers.models import Alert, Child, Journal, LiveStep, Process, Step
@@ -48,6 +50,7 @@ from workers.states import (
     ProcessState,
     StepState,
 )
+from workers.store.attributes import having
 from workers.store.db import dialect
 
 #: How much later than the time of its submission the id of a process may be given.
@@ -163,6 +166,19 @@ AgentInErrorFilter = list_filter(
         rows, asked.path, Step.objects.filter(agent=value, state=StepState.ERROR)
     ),
 )
+
+
+def _keep_having(asked: ListFilter, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+    known = registry.attributes()
+    try:
+        texts = all_typed(known, list_query.attributes(value))
+    except ValueError:
+        texts = {}
+    return having(rows, asked.path, texts) if texts else rows.none()
+
+
+#: Only when the query bar, or a saved view, linked here.
+AttributeFilter = list_filter(list_query.WHERE, lazy("attribute"), chosen(), _keep_having)
 
 
 def _keep_faulty(asked: ListFilter, rows: QuerySet[Any], value: str) -> QuerySet[Any]:

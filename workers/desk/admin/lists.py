@@ -17,11 +17,14 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.text import capfirst
 
+from workers.definitions import registry
 from workers.desk.admin import changes
 from workers.desk.admin.changes import Marker
 from workers.desk.admin.history import MaskedHistoryAdmin
 from workers.desk.admin.paging import BoundedPaginator, Facets
 from workers.desk.admin.wording import Text
+from workers.desk.rules import list_query
+from workers.rules import attributes
 from workers.runtime.storable_text import is_storable
 from workers.store.db import dialect
 
@@ -55,10 +58,20 @@ def back_to(request: HttpRequest, list_name: str) -> HttpResponseRedirect:
     return redirect(resolve_url(list_name) + (f"?{query}" if query else ""))
 
 
+def names_person(parameter: str, value: str) -> bool:
+    """Say whether a parameter of a list's URL may name a person: a search, a personal attribute."""
+    if parameter == list_query.WHERE:
+        names = {name for name, _words in list_query.attributes(value)}
+        return bool(names & attributes.personal(registry.workflows()))
+    return parameter == SEARCH_VAR
+
+
 def without_search(query: QueryDict) -> str:
-    """Return a list's query without its search, which may be a person's name."""
+    """Return a list's query without what may name a person."""
     filters = query.copy()
-    filters.pop(SEARCH_VAR, None)
+    for name in query:
+        if any(names_person(name, value) for value in query.getlist(name)):
+            filters.pop(name)
     return filters.urlencode()
 
 

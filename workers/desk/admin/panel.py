@@ -1,7 +1,7 @@
 """Everything an operator sees of one process: headline, steps, alerts, timeline."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,9 @@ from workers.desk.admin.snapshot import ProcessSnapshot
 from workers.desk.admin.timeline import Timeline
 from workers.desk.texts import alert_texts
 from workers.models import Alert, Process, Step
+from workers.rules import attributes
 from workers.states import StepState
+from workers.store.attributes import of_processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ class Panel:
     range: StepRange
     timeline: Timeline
     alerts: tuple[Alert, ...]
+    #: What it is found by, masked.
+    attributes: Mapping[str, str]
     #: Hides personal data from users who may not see it now.
     mask: Mask
     #: Its child groups, and the process of which it is a child.
@@ -140,6 +144,7 @@ def of(process: Process, mask: Mask, before: int | None = None, index: int | Non
         range=step_range,
         timeline=timeline.read(process, before, mask=mask),
         alerts=_alerts(process, mask),
+        attributes=attributes.masked(of_processes([process]).get(process.pk, {}), mask),
         mask=mask,
         children=child_groups.of(process, mask),
         parent=child_groups.parent_of(process, mask),

@@ -8,6 +8,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from workers.definitions import registry
 from workers.desk.admin import causes, filters, person, process_list, search, subjects, waiting
 from workers.desk.admin.actions import VERBS
 from workers.desk.admin.csv_files import PROCESS_HEADS, process_cells
@@ -32,9 +33,9 @@ class ProcessAdmin(ProcessListAdmin):
     list_filter = (*PROCESS_FILTERS, filters.WorkflowFilter)
     search_fields = ("subject",)
     search_help_text = _(
-        "Beginning of the subject, id, submission key, a step's idempotency key, or, of the newest "
-        "processes, a service's reference; and words: "
-        "state:error agent:payment.* step: fault: needs: since:1h paused"
+        "Beginning of the subject, id, an attribute, submission key, a step's idempotency key, or, "
+        "of the newest processes, a service's reference; and words: "
+        "state:error customer=7 agent:payment.* step: fault: needs: since:1h paused"
     )
     ordering = ("-id",)
     csv_heads = PROCESS_HEADS
@@ -47,6 +48,10 @@ class ProcessAdmin(ProcessListAdmin):
             ("person", "person/", person.show),
             *super().views(),
         ]
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        named = ["known_by"] if registry.attributes() else []
+        return [*self.list_display[:1], *named, *self.list_display[1:]]
 
     def found_by(self, request: HttpRequest, term: str) -> Q:
         return search.condition(term)
@@ -64,5 +69,6 @@ class ProcessAdmin(ProcessListAdmin):
         subject_url = subjects.pages([row.pk]).get(row.pk)
         return {**super().page_context(request, row), "subject_url": subject_url}
 
+    known_by = column(_("attributes"), process_list.attributes_of)
     state_mark = column(_("state"), process_list.state_of, "state")
     age = column(_("age"), process_list.age_of, "-id")

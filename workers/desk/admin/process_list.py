@@ -22,7 +22,9 @@ from workers.desk.admin.snapshot import ProcessSnapshot
 from workers.desk.admin.view_lists import ViewListAdmin
 from workers.models import Alert, Process
 from workers.ops import wait_facts
+from workers.rules import attributes
 from workers.states import StepState
+from workers.store.attributes import of_processes
 
 
 def current_step(row: Any) -> SafeString:
@@ -85,6 +87,12 @@ def state_of(row: Any) -> SafeString:
     return format_html_join("", "{}", ((part,) for part in parts))
 
 
+def attributes_of(row: Any) -> SafeString:
+    """Return what the process is found by, each as it is searched for."""
+    words = row.attributes_shown.items()
+    return format_html_join(" ", "<code>{}={}</code>", words) if words else badges.NOTHING
+
+
 def age_of(row: Any) -> SafeString | str:
     standing = _standing(row)
     return badges.age(standing.process.created_at, standing.now)
@@ -110,6 +118,7 @@ PROCESS_FILTERS = (
     filters.SinceFilter,
     filters.JobFilter,
     filters.GroupFilter,
+    filters.AttributeFilter,
 )
 
 
@@ -140,6 +149,8 @@ class ProcessListAdmin(
         prefetch_related_objects(processes, alerts)
         masks = masking.of_processes(process.pk for process in processes)
         situation = wait_facts.read(processes, masks=masks)
+        texts = of_processes(processes)
         for row, process in zip(rows, processes, strict=True):
+            row.attributes_shown = attributes.masked(texts.get(process.pk, {}), masks[process.pk])
             masking.conceal_steps(process, masks[process.pk])
             row.standing = snapshot.of(process, situation)

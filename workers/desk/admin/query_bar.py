@@ -10,6 +10,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
+from workers.definitions import registry
 from workers.desk.admin.lists import AskableListAdmin
 from workers.desk.rules import list_query
 from workers.desk.rules.list_query import QueryError
@@ -34,7 +35,7 @@ class QueryBarAdmin(AskableListAdmin):
     ) -> HttpResponse:
         typed, problem = request.GET.get(SEARCH_VAR, ""), ""
         try:
-            query = list_query.parse(typed, self._filters())
+            query = list_query.parse(typed, self._filters(), registry.attributes())
         except QueryError as error:
             problem = str(error)
             # Nothing is searched then; the text stays in the field, to be corrected.

@@ -40,7 +40,7 @@ def save(request: HttpRequest) -> HttpResponse:
         return response
     name = form.cleaned_data["name"]
     try:
-        query = rules.to_query((key, value) for key in params for value in params.getlist(key))
+        query = view_lists.to_query(params)
     except ViewError as error:
         messages.error(request, str(error))
         return response

@@ -7,13 +7,18 @@ So only the newest steps are searched, and only for a whole reference.
 
 import json
 import re
+from contextlib import suppress
+from functools import reduce
+from operator import or_
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
-from workers.models import Process, Step
+from workers.definitions import registry
+from workers.definitions.attributes import typed
+from workers.models import Attribute, Process, Step
 
 #: Shorter prefixes could be words: "deed", "cafe".  So many digits are a minute of submissions.
 SHORTEST = 8
@@ -30,13 +35,26 @@ _BEGINNING = re.compile(rf"([0-9a-f]{{{SHORTEST},32}})(:[\w:.-]*)?")
 def process_ids(term: str) -> set[int]:
     """Return the processes that ``term`` names.
 
-    By their submission key, up to a space in it; their id or a step's key, of which a prefix of
-    eight digits or more is enough; or a service's reference.
+    By an attribute; their submission key, up to a space in it; their id or a step's key, of which a
+    prefix of eight digits or more is enough; or a service's reference.
     """
     # By no prefix: it would reveal a key with a person in it letter by letter.
     with_key = Q(submission_key=term) | Q(submission_key__startswith=f"{term} ")
     by_key = Process.objects.filter(with_key).values_list("pk", flat=True)[:LIMIT]
-    return {*by_key, *_named(term)}
+    return {*by_key, *_with_attribute(term), *_named(term)}
+
+
+def _with_attribute(term: str) -> set[int]:
+    """Return the newest processes with an attribute of this value, whatever its name."""
+    values = []
+    known = registry.attributes()
+    for name in known:
+        with suppress(ValueError):
+            values.append(Q(name=name, value=typed(known, name, term)))
+    if not values:
+        return set()
+    rows = Attribute.objects.filter(reduce(or_, values)).order_by("-process")
+    return set(rows.values_list("process_id", flat=True)[:LIMIT])
 
 
 def _named(term: str) -> set[int]:

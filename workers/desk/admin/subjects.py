@@ -1,4 +1,4 @@
-"""Pages, search and lists of the subjects of processes, as their apps register them."""
+"""Pages and lists of the subjects of processes, as their apps register them."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -28,25 +28,6 @@ def pages(process_ids: Iterable[int]) -> dict[int, str]:
     for finder in _finders:
         urls |= finder(ids - urls.keys())
     return urls
-
-
-#: Takes a search text; returns the ids of the processes, some hundreds at most, that an app knows
-#: by it.
-Searcher = Callable[[str], Iterable[int]]
-
-_searchers: list[Searcher] = []
-
-
-def register_search(searcher: Searcher) -> Searcher:
-    """Register a search of processes by an app's own rows; a decorator."""
-    if searcher not in _searchers:
-        _searchers.append(searcher)
-    return searcher
-
-
-def search(term: str) -> set[int]:
-    """Return the processes that the apps know by ``term``."""
-    return {process_id for searcher in _searchers for process_id in searcher(term)}
 
 
 _lists: list[tuple[str, str, Text]] = []

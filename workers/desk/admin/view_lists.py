@@ -19,6 +19,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
+from workers.definitions import registry
 from workers.desk.admin.lists import AskableListAdmin, asks_what_can_be_asked, is_poll
 from workers.desk.admin.paging import COUNTED, counted
 from workers.desk.models import SavedView
@@ -26,6 +27,7 @@ from workers.desk.models.saved_view import LONGEST_NAME
 from workers.desk.rules import saved_views
 from workers.desk.rules.saved_views import ViewError
 from workers.desk.store import bounded_counts
+from workers.rules import attributes
 
 #: Maximum views above a list, which are counted there; a page has all of them.
 SHOWN = 12
@@ -99,12 +101,16 @@ def strip(request: HttpRequest, model_admin: ViewListAdmin) -> Strip:
     """Return what stands above a list."""
     query, problem = request.GET.urlencode(), ""
     try:
-        query = saved_views.to_query(
-            (name, value) for name, values in request.GET.lists() for value in values
-        )
+        query = to_query(request.GET)
     except ViewError as error:
         problem = str(error)
     return Strip(model_admin.list_label, query, problem, SaveForm())
+
+
+def to_query(params: QueryDict) -> str:
+    """Return the query that a view keeps of a list's; raise ``ViewError`` if it keeps none."""
+    pairs = ((name, value) for name, values in params.lists() for value in values)
+    return saved_views.to_query(pairs, attributes.personal(registry.workflows()))
 
 
 @dataclass(frozen=True, slots=True)

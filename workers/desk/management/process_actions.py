@@ -6,7 +6,6 @@ processes.
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -15,17 +14,9 @@ from workers.definitions.sentences import say_names
 from workers.desk.admin.actions import VERBS as DECLARED
 from workers.desk.admin.actions.action import Preview, Target, Verb, read
 from workers.exceptions import MessageError, StateError, UnknownWorkflow
-from workers.management.terminal import actor
+from workers.management.terminal import ActionResult, actor
 
 VERBS: dict[str, Verb] = {verb.at_terminal: verb for verb in DECLARED}
-
-
-@dataclass(frozen=True, slots=True)
-class ActionResult:
-    """The result of an action: lines for people, facts for programs."""
-
-    lines: list[str]
-    facts: dict[str, Any]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

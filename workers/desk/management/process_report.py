@@ -57,6 +57,7 @@ def facts(report: Panel) -> dict[str, Any]:
         "sequence": report.process.sequence,
         "submission_key": report.process.submission_key,
         **child_groups.facts(report.children, report.parent),
+        "attributes": report.attributes,
         "steps": [
             {
                 "name": line.step.name,

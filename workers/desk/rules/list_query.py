@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 from django.utils.translation import gettext as _
 
+from workers.definitions.attributes import typed
 from workers.states import ProcessState
 
 #: Word of a search -> parameter of the list's address.
@@ -25,6 +26,8 @@ WORDS: Mapping[str, str] = {
     "money": "money",
     "ref": "q",
 }
+#: The parameter of attributes, which are searched for as NAME=VALUE.
+WHERE = "where"
 #: Words that need no value.
 FLAGS: Mapping[str, tuple[str, str]] = {"paused": ("paused", "yes")}
 #: Words with a fixed set of values.
@@ -34,7 +37,8 @@ VALUES: Mapping[str, tuple[str, ...]] = {
 }
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 _PERIOD = re.compile(r"(\d{1,4})([mhd])")
-_PART = re.compile(r'"([^"]*)"|(\S+)')
+_PART = re.compile(r'"([^"]*)"|([^\W\d]\w*="[^"]*"|\S+)')
+_ATTRIBUTE = re.compile(r'([^\W\d]\w*)=(?:"([^"]*)"|([^"\s]\S*))')
 _WORD = re.compile(r"([A-Za-z]+):(.*)", re.DOTALL)
 #: Comparison of amounts -> lookup.
 _LOOKUPS: Mapping[str, str] = {">=": "gte", "<=": "lte", ">": "gt", "<": "lt", "=": "exact"}
@@ -59,15 +63,24 @@ class ListQuery:
         return not self.params.keys() - {"q"}
 
 
-def parse(text: str, filters: Collection[str] | None = None) -> ListQuery:
+def parse(
+    text: str, filters: Collection[str] | None = None, known: Mapping[str, type] | None = None
+) -> ListQuery:
     """Parse a search into parameters; raise ``QueryError`` naming the word that is wrong.
 
     ``filters`` are the list's; the word of another filter is refused.  None: the list has all.
+    ``known`` are the attributes that workflows declare, with their types.
     Quoted text, and text that looks like none of ``WORDS``, is searched for as it is.
     """
     params: dict[str, str] = {}
     search: list[str] = []
+    where: list[str] = []
     for quoted, part in _PART.findall(text):
+        if part and _names_attribute(part, known or {}):
+            where.append(part)
+            if len(dict(attributes(" ".join(where)))) < len(where):
+                raise QueryError(_("%(word)s is there twice. Leave one.") % {"word": part})
+            continue
         if part in FLAGS:
             name, value = FLAGS[part]
             params[name] = value
@@ -87,9 +100,39 @@ def parse(text: str, filters: Collection[str] | None = None) -> ListQuery:
             search.append(value)
         elif params.setdefault(WORDS[word], value) != value:
             raise QueryError(_("%(word)s: is there twice. Leave one.") % {"word": word})
+    if where:
+        params[WHERE] = " ".join(where)
     if search:
         params["q"] = " ".join(search)
     return ListQuery(params)
+
+
+def attributes(text: str) -> list[tuple[str, str]]:
+    """Return the attributes of a list's address: names, and values as they were typed."""
+    parts = (_ATTRIBUTE.fullmatch(part) for _quoted, part in _PART.findall(text))
+    return [(match[1], match[2] or match[3] or "") for match in parts if match]
+
+
+def _names_attribute(part: str, known: Mapping[str, type]) -> bool:
+    match = _ATTRIBUTE.fullmatch(part)
+    if match is None:
+        return False
+    word = {"word": match[1], "value": match[2] or match[3] or ""}
+    if match[1] in known:
+        try:
+            typed(known, word["word"], word["value"])
+        except ValueError:
+            word["kind"] = known[match[1]].__name__
+            raise QueryError(
+                _("%(word)s must be a value of type %(kind)s, got %(value)s.") % word
+            ) from None
+        return True
+    if near := get_close_matches(match[1], known, n=1, cutoff=0.75):
+        raise QueryError(
+            _("%(word)s= is no attribute. Did you mean %(near)s=? Quote it to search for it.")
+            % {**word, "near": near[0]}
+        )
+    return False
 
 
 def unknown(text: str, filters: Collection[str]) -> str:

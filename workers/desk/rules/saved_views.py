@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from django.utils.translation import gettext as _
 
+from workers.desk.rules.list_query import WHERE, attributes
 from workers.rules.masks import Mask
 
 LONGEST_QUERY = 1000
@@ -17,9 +18,19 @@ class ViewError(ValueError):
     """A view that cannot be saved; the message says why, and what to do."""
 
 
-def to_query(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return the query that a view keeps of an address; raise ``ViewError`` if it keeps none."""
+def to_query(pairs: Iterable[tuple[str, str]], personal: Collection[str] = ()) -> str:
+    """Return the query that a view keeps of an address; raise ``ViewError`` if it keeps none.
+
+    ``personal`` are the attributes that name a person.
+    """
     parts = [(name, value) for name, value in pairs if name not in PASSING]
+    for parameter, value in parts:
+        named = {name for name, _words in attributes(value)} if parameter == WHERE else set()
+        for name in sorted(named.intersection(personal)):
+            raise ViewError(
+                _("A view keeps no personal data, and %(name)s is personal. Leave it out.")
+                % {"name": name}
+            )
     names = {name for name, _value in parts}
     if SEARCH in names:
         # It would be stored, and shown to everybody, unmasked.

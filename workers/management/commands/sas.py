@@ -14,9 +14,12 @@ from workers.runtime.our_apps import our_apps
 
 
 def nouns() -> dict[str, str]:
-    """Return the modules of the nouns by name, of the engine and its installed apps."""
+    """Return the modules of the nouns by name, of the engine and its installed apps.
+
+    An app may have more to say of a noun of the engine's.
+    """
     modules = {}
-    for app in our_apps():
+    for app in sorted(our_apps(), key=lambda app: app.name):
         package = import_module(f"{app.name}.management.nouns")
         for module in iter_modules(package.__path__):
             modules[module.name] = f"{package.__name__}.{module.name}"

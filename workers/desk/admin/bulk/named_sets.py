@@ -5,12 +5,17 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from workers.definitions import registry
+from workers.definitions.attributes import all_typed
 from workers.desk.admin import causes
 from workers.desk.admin.filters import of_job, with_step
 from workers.desk.models import Incident
 from workers.exceptions import StateError
 from workers.models import Process, Step
+from workers.rules import attributes
+from workers.rules.masks import STARS
 from workers.states import LIVE_STEP_STATES
+from workers.store.attributes import having
 
 #: The options that name a set, with their help texts.
 OPTIONS: Mapping[str, str] = {
@@ -29,8 +34,13 @@ def find(options: Mapping[str, Any]) -> tuple[QuerySet[Process], dict[str, str]]
     Raises ``StateError`` if no option is given, or if one names nothing that exists.
     """
     source = {name: str(options[name]) for name in OPTIONS if options.get(name)}
+    where = options.get("where") or []
+    personal = attributes.personal(registry.workflows())
+    if where:
+        shown = ((name, STARS if name in personal else words) for name, words in where)
+        source["where"] = " ".join(map("=".join, shown))
     if not source:
-        names = ", ".join(f"--{name}" for name in OPTIONS)
+        names = ", ".join(f"--{name}" for name in (*OPTIONS, "where"))
         raise StateError(f"A job needs a set of processes. Give one or more of {names}.")
     rows = Process.objects.all()
     if "incident" in source:
@@ -42,6 +52,11 @@ def find(options: Mapping[str, Any]) -> tuple[QuerySet[Process], dict[str, str]]
         rows = rows.filter(pk__in=causes.members(cause).values("process"))
     if "job" in source:
         rows = of_job(rows, "", source["job"])
+    if where:
+        try:
+            rows = having(rows, "", all_typed(registry.attributes(), where))
+        except ValueError as error:
+            raise StateError(str(error)) from None
     if "workflow" in source:
         rows = rows.filter(workflow=source["workflow"])
     columns = (("step", "name"), ("agent", "agent"))

@@ -16,6 +16,7 @@ from workers.desk.models import BulkJob
 from workers.desk.operate import job_results, jobs
 from workers.desk.rules.job_verbs import STEERING
 from workers.exceptions import StateError
+from workers.management.nouns.process import add_pairs
 from workers.management.terminal import TerminalCommand, actor
 from workers.management.wording import counted
 
@@ -32,6 +33,7 @@ class Command(TerminalCommand):
         start.add_argument("verb", choices=sorted(BY_NAME))
         for name, says in named_sets.OPTIONS.items():
             start.add_argument(f"--{name}", help=says)
+        add_pairs(start, "--where", "the processes with this attribute; may be repeated")
         start.add_argument("--reason", default="", help="kept in the journal; needed to act")
         start.add_argument("--rate", type=float, help="processes a second at most")
         start.add_argument(
