@@ -12,6 +12,8 @@ GRANT INSERT ON
   desk_note, orders_order, orders_orderline, workers_attribute, workers_hold,
   workers_receivedwebhook, workers_spec
   TO shop_web;
+-- Made at run time, and steered by operators.
+GRANT INSERT, UPDATE, DELETE ON workers_schedule TO shop_web;
 GRANT UPDATE (customer_address, customer_email) ON orders_order TO shop_web;
 GRANT UPDATE (state, corrected, resolved_at, resolved_by, comment, order_id)
   ON orders_deadletter TO shop_web;
@@ -53,7 +55,7 @@ GRANT UPDATE ON workers_installation TO shop_worker;
 -- It may hold everything when commits may be lost; lifting is an operator's.
 GRANT INSERT ON workers_hold TO shop_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-  desk_gauge, desk_minute, desk_proberesult, workers_worker
+  desk_gauge, desk_minute, desk_proberesult, workers_schedule, workers_worker
   TO shop_worker;
 GRANT UPDATE (times, params, last_raised_at, resolved_at, acknowledged_at, group_id, money)
   ON workers_alert TO shop_worker;

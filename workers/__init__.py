@@ -31,10 +31,12 @@ from workers.definitions.effects import Effect
 from workers.definitions.registry import (
     register_agent,
     register_provider,
+    register_schedule,
     register_secrets,
     register_task,
     register_workflow,
 )
+from workers.definitions.schedule import Schedule
 from workers.definitions.webhook_provider import Answer, Event, Provider
 from workers.definitions.workflow import (
     Condition,
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
     from workers.client.finding import processes
     from workers.client.operations import cancel, pause, resubmit, resume, retry
     from workers.client.progress import snapshot as status
+    from workers.client.schedules import schedule, unschedule
     from workers.client.submission import submit, submit_many
     from workers.rules.external_answers import Outcome
     from workers.rules.rows import NewProcess, NewSink
@@ -108,6 +111,7 @@ __all__ = [
     "PersonalRows",
     "Provider",
     "Refused",
+    "Schedule",
     "Severity",
     "StateError",
     "Transient",
@@ -135,16 +139,19 @@ __all__ = [
     "register_amounts",
     "register_personal_rows",
     "register_provider",
+    "register_schedule",
     "register_secrets",
     "register_task",
     "register_workflow",
     "resubmit",
     "resume",
     "retry",
+    "schedule",
     "status",
     "step",
     "submit",
     "submit_many",
+    "unschedule",
     "wake",
 ]
 
@@ -167,9 +174,11 @@ _LATER = {
     "resubmit": ("workers.client.operations", "resubmit"),
     "resume": ("workers.client.operations", "resume"),
     "retry": ("workers.client.operations", "retry"),
+    "schedule": ("workers.client.schedules", "schedule"),
     "status": ("workers.client.progress", "snapshot"),
     "submit": ("workers.client.submission", "submit"),
     "submit_many": ("workers.client.submission", "submit_many"),
+    "unschedule": ("workers.client.schedules", "unschedule"),
     "wake": ("workers.wire.dispatch", "wake_scheduler"),
 }
 

@@ -13,7 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import HttpRequest
 
-from workers.models import Alert, Flow, Hold, Process, Sink, Step
+from workers.models import Alert, Flow, Hold, Process, Schedule, Sink, Step
 from workers.store import personal_data
 
 #: The fields shown in the list and on the page of each model.
@@ -31,6 +31,10 @@ COLUMNS: dict[type[Model], tuple[str, ...]] = {
     Flow: (
         *("agent", "window", "rate_per_second", "unavailable_streak"),
         *("opened_at", "open_until", "forced", "deferred_window"),
+    ),
+    Schedule: (
+        *("id", "name", "workflow", "cron", "every_seconds", "time_zone", "overlap"),
+        *("next_at", "paused_at", "last_at", "last_process", "missed", "skipped"),
     ),
     Hold: ("id", "kind", "name", "began_at", "began_by", "ended_at", "ended_by"),
 }

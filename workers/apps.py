@@ -16,7 +16,7 @@ class WorkersConfig(AppConfig):
 
         # Checks, duties and verbs register themselves.
         from workers import checks, logs  # noqa: F401
-        from workers.operate import duties  # noqa: F401
+        from workers.operate import duties, schedules  # noqa: F401
         from workers.privacy import erase  # noqa: F401
         from workers.supervisor import beat_schedule
 

@@ -1,8 +1,8 @@
-"""Personal data in what the engine keeps beside processes: the reasons of acts on many."""
+"""Personal data in what the engine keeps beside processes: reasons of acts on many, schedules."""
 
 from typing import Any
 
-from workers.models import Hold, Journal
+from workers.models import Hold, Journal, Schedule
 from workers.privacy.personal_rows import PersonalRows, register_personal_rows
 from workers.rules.masks import STARS
 
@@ -34,4 +34,29 @@ class Reasons(PersonalRows):
         return [row for row in rows.iterator() if self.has_address(email, row.detail["reason"])]
 
 
+class Schedules(PersonalRows):
+    """Schedules that begin processes about the person; like an open process, one must end first."""
+
+    name = "schedules"
+
+    def of_person(self, email: str) -> list[dict[str, Any]]:
+        shown = ("name", "subject", "input", "attributes")
+        return [{name: getattr(row, name) for name in shown} for row in self._rows(email)]
+
+    def kept(self, email: str) -> list[str]:
+        return [
+            f"Schedule {row.name} begins processes about this person. Unschedule it, then erase."
+            for row in self._rows(email)
+        ]
+
+    def _rows(self, email: str) -> list[Schedule]:
+        rows = Schedule.objects.iterator()
+        return [
+            row
+            for row in rows
+            if self.has_address(email, row.name, row.subject, row.input, row.attributes)
+        ]
+
+
 register_personal_rows(Reasons())
+register_personal_rows(Schedules())

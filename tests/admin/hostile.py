@@ -20,7 +20,7 @@ from tests.toyflow import agents as toy
 from workers.desk.models import BulkJob, Delivery, Incident, Release, Route
 from workers.desk.store import gauges, incidents, notes, probe_results, saved_views
 from workers.desk.store.probe_results import ProbeOutcome
-from workers.models import Hold, Process, Step, UndoRequest
+from workers.models import Hold, Process, Schedule, Step, UndoRequest
 from workers.store import journal
 from workers.testing import Wire
 
@@ -160,6 +160,24 @@ def fill(wire: Wire, user: AbstractUser) -> Order:
         began_by=f"operator:{evil('holder')}",
         reason=evil("hold reason"),
     )
+    for number, paused_at in enumerate((None, now)):
+        Schedule.objects.create(
+            name=evil(f"schedule {number}"),
+            is_declared=False,
+            workflow="toy_line",
+            cron="0 6 * * *",
+            time_zone="UTC",
+            overlap="skip",
+            catch_up_seconds=0,
+            jitter_seconds=0,
+            input={"name": evil("scheduled")},
+            subject=evil("schedule subject"),
+            problem=evil("schedule problem"),
+            next_at=now,
+            due_at=now,
+            set_at=now,
+            paused_at=paused_at,
+        )
     SinkFactory(
         process=order.process,
         kind="webhook",

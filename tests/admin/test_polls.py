@@ -19,7 +19,7 @@ from workers.desk.admin import changes
 from workers.desk.admin.lists import LiveListAdmin
 from workers.desk.models import BulkJob, Delivery, Incident, Route
 from workers.desk.store.incidents import collect
-from workers.models import Act, Alert, Flow, Hold, Lease, Process, Sink, UndoRequest
+from workers.models import Act, Alert, Flow, Hold, Lease, Process, Schedule, Sink, UndoRequest
 from workers.store.db import dialect
 
 #: The session, the user, the rights of the user and of the groups, and the look itself; of an
@@ -27,7 +27,7 @@ from workers.store.db import dialect
 QUERIES = 6
 LISTS: tuple[type[Any], ...] = (
     *(Process, Order, Alert, Hold, Flow, DeadLetter, Sink),
-    *(Incident, BulkJob, Route, Delivery, UndoRequest),
+    *(Incident, BulkJob, Route, Delivery, Schedule, UndoRequest),
 )
 #: What the front pages of the shop and of the engine ask again.
 NEEDS, DESK = "/admin/orders/order/needs/", "/admin/desk/incident/desk/"

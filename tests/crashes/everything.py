@@ -15,6 +15,7 @@ from tests.crashes import (
     operating,
     own_choices,
     room,
+    scheduled,
     shopping,
     terminal,
     two_persons,
@@ -39,4 +40,5 @@ SCENARIOS: list[Scenario] = [
     *room.SCENARIOS,
     *keyed.SCENARIOS,
     *children.SCENARIOS,
+    *scheduled.SCENARIOS,
 ]

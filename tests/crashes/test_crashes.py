@@ -10,7 +10,7 @@ from concurrent.futures import ALL_COMPLETED
 
 import pytest
 
-from tests.crashes import children, ending, forward, keyed, mishaps, room
+from tests.crashes import children, ending, forward, keyed, mishaps, room, scheduled
 from tests.crashes.everything import SCENARIOS
 from tests.crashes.report import Report
 from tests.guard.failpoints import stops
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 #: What no short run leaves out; people's verbs and the shop's doors are many of a kind.
 OF_THE_ENGINE = [
     *(*forward.SCENARIOS, *mishaps.SCENARIOS, *ending.SCENARIOS),
-    *(*room.SCENARIOS, *keyed.SCENARIOS, *children.SCENARIOS),
+    *(*room.SCENARIOS, *keyed.SCENARIOS, *children.SCENARIOS, *scheduled.SCENARIOS),
 ]
 IS_FULL = os.environ.get("CRASHES") == "full"
 

@@ -21,7 +21,14 @@ from workers.ops.doctor import duties as probes
 from workers.ops.doctor.finding import Finding, Level, error
 from workers.ops.doctor.registry import Need, Probe
 from workers.scheduler import look
-from workers.store import alert_resolution, duties, leases, live_workers, worker_alerts
+from workers.store import (
+    alert_resolution,
+    duties,
+    leases,
+    live_workers,
+    schedules,
+    worker_alerts,
+)
 from workers.store.child_groups import groups
 from workers.store.duties import When
 from workers.store.expire import expire_claims
@@ -51,12 +58,19 @@ SWEEP_CALLS = {
 }
 #: The same of a poll, which the Scheduler's own follow.
 POLL_CALLS = {
+    "schedules": (schedules, "due"),
     "job_requests": (jobs, "needs_runner"),
     "child_groups": (groups, "active"),
     "worker_alerts": (worker_alerts, "tell"),
     "definition_alerts": (worker_alerts, "tell_unknown_definitions"),
     "gone_workers": (live_workers, "forget_gone"),
 }
+
+
+@pytest.fixture(autouse=True)
+def none_rests(monkeypatch) -> None:
+    """Have the duties of what this installation does not use performed as well."""
+    monkeypatch.setattr(duties, "_rests", {})
 
 
 def expired_claim(clock: Clock, wire: Wire) -> Step:

@@ -198,7 +198,7 @@ def test_doctor_invariants_and_figures_need_neither_admin_nor_desk(tmp_path):
 
     assert lines[0].split() == [
         *("alive", "doctor", "erase", "export", "flow", "invariants", "metrics", "persons"),
-        *("process", "prune", "restored", "sinks"),
+        *("process", "prune", "restored", "schedule", "sinks"),
     ]
     assert any(line.endswith("invariants checked, 0 rows break one.") for line in lines)
     assert {"database", "settings", "agents"} <= set(lines)

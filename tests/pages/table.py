@@ -245,6 +245,10 @@ PAGES = [
         before={"python manage.py dead_letters list": four_dead_letters},
     ),
     Page(
+        "docs/how-to/run-on-a-schedule.md",
+        elsewhere={"python": "tests/guard/test_how_to_schedule.py"},
+    ),
+    Page(
         "docs/how-to/submit-from-a-django-view.md",
         elsewhere={"python": "tests/guard/test_how_to_submit.py"},
     ),

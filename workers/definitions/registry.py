@@ -8,6 +8,7 @@ from workers.definitions import checked_values, discovery
 from workers.definitions.agent import DEFAULT_QUEUE, Agent, TaskAgent
 from workers.definitions.children import CHILDREN
 from workers.definitions.effects import Effect
+from workers.definitions.schedule import Schedule
 from workers.definitions.webhook_provider import Provider
 from workers.definitions.workflow import Workflow
 from workers.exceptions import UnknownAgent, UnknownWorkflow, WorkflowError
@@ -16,6 +17,7 @@ A = TypeVar("A", bound=Agent)
 
 _workflows: dict[tuple[str, int], Workflow] = {}
 _agents: dict[str, Agent] = {}
+_schedules: dict[str, Schedule] = {}
 #: Returns the secrets that sign the webhooks of an owner, the newest first.
 Secrets = Callable[[str], Sequence[str]]
 _secrets: list[Secrets] = []
@@ -48,6 +50,20 @@ def register_workflow(workflow: Workflow) -> Workflow:
                     f" {other.version}, got {kind.__name__}. Call it something else."
                 )
     return workflow
+
+
+def register_schedule(schedule: Schedule) -> Schedule:
+    """Register a schedule; refuse another one of the same name."""
+    checked_values.instance("register_schedule", "its argument", schedule, Schedule)
+    if _schedules.setdefault(schedule.name, schedule) is not schedule:
+        raise WorkflowError(f"Two schedules are called {schedule.name!r}. Rename one of them.")
+    return schedule
+
+
+def schedules() -> dict[str, Schedule]:
+    """Return the schedules of this code, by name."""
+    discover()
+    return dict(_schedules)
 
 
 def register_agent(cls: type[A]) -> type[A]:

@@ -13,6 +13,7 @@ from workers.models.journal import Act, Journal
 from workers.models.lease import Lease
 from workers.models.live import LiveStep
 from workers.models.process import Process
+from workers.models.schedule import Schedule
 from workers.models.sink import Sink
 from workers.models.spec import Spec
 from workers.models.step import Step
@@ -34,6 +35,7 @@ __all__ = [
     "LiveStep",
     "Process",
     "ReceivedWebhook",
+    "Schedule",
     "Sink",
     "Spec",
     "Step",

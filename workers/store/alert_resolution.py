@@ -59,6 +59,7 @@ ENDED = {
     "commits_lost": "NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.kind = 'everything'"
     " AND h.ended_at IS NULL)",
     "foreign_messages": _QUIET,
+    "schedule_failed": _QUIET,
 }
 
 

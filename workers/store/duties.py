@@ -33,13 +33,18 @@ class When(Enum):
 REST_SECONDS = 10.0
 
 _registered: dict[str, tuple[When, Duty]] = {}
+#: Returns SQL that is true while a duty has nothing to do; empty: it may have.
+Rests = Callable[[], str]
+_rests: dict[str, Rests] = {}
 
 
-def duty(name: str, when: When, *, before: str = "") -> Callable[[Duty], Duty]:
+def duty(
+    name: str, when: When, *, before: str = "", rests: Rests | None = None
+) -> Callable[[Duty], Duty]:
     """Register a duty under the name of its lease; a decorator.
 
-    Duties are performed in the order of registration, except those that come ``before`` one that
-    is already registered.
+    One that ``rests`` costs no statement of its own.  Duties are performed in the order of
+    registration, except those that come ``before`` one that is already registered.
     """
 
     def register(function: Duty) -> Duty:
@@ -47,6 +52,8 @@ def duty(name: str, when: When, *, before: str = "") -> Callable[[Duty], Duty]:
             raise ValueError(f"The duty {name!r} is registered already. Give it another name.")
         later = list(_registered)[list(_registered).index(before) :] if before else []
         _registered[name] = (when, function)
+        if rests is not None:
+            _rests[name] = rests
         for later_name in later:
             _registered[later_name] = _registered.pop(later_name)
         return function
@@ -64,7 +71,8 @@ def _due(duties: Mapping[str, Duty]) -> dict[str, Duty]:
 
     One statement, so that an installation at rest costs its database next to nothing.
     """
-    resting = leases.resting(duties, REST_SECONDS)
+    idle = {name: sql for name in duties if name in _rests and (sql := _rests[name]())}
+    resting = leases.resting(duties, REST_SECONDS, idle)
     return {name: function for name, function in duties.items() if name not in resting}
 
 

@@ -1,6 +1,6 @@
 """Leases: one process at a time performs a periodic duty; a second one would do no harm."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -130,15 +130,24 @@ def performed(
     return at, {name: instant for name, instant in instants.items() if instant is not None}
 
 
-def resting(names: Collection[str], seconds: float, now: datetime | None = None) -> set[str]:
-    """Return the duties that were performed within ``seconds``; none while an alert is news."""
+def resting(
+    names: Collection[str],
+    seconds: float,
+    idle: Mapping[str, str] | None = None,
+    now: datetime | None = None,
+) -> set[str]:
+    """Return the duties that were performed within ``seconds``; none while an alert is news.
+
+    Also those whose condition in ``idle``, SQL by name, is true: they have nothing to do.
+    """
     moment, params = dialect.clock(now)
     marks = ", ".join(["%s"] * len(names))
     rows = dialect.fetch(
         f"SELECT l.name FROM workers_lease l WHERE l.name IN ({marks}) AND l.failures = 0"
         f" AND NOT {due('l.performed_at', moment)} AND (SELECT a.id FROM workers_alert a"
-        " WHERE a.group_id IS NULL AND a.resolved_at IS NULL ORDER BY a.id LIMIT 1) IS NULL",
-        [*names, seconds, *params, *params],
+        " WHERE a.group_id IS NULL AND a.resolved_at IS NULL ORDER BY a.id LIMIT 1) IS NULL"
+        + "".join(f" UNION ALL SELECT %s WHERE {sql}" for sql in (idle or {}).values()),
+        [*names, seconds, *params, *params, *(idle or {})],
     )
     return {name for (name,) in rows}
 

@@ -35,6 +35,13 @@ def timers(now: datetime) -> list[Timer]:
     return sorted((timer for timer in all_timers if timer.at > now), key=lambda timer: timer.at)
 
 
+def schedules(now: datetime) -> list[Timer]:
+    """Return when schedules fire next: no end of work waits for them, as there is always one."""
+    rows = dialect.fetch("SELECT due_at, name FROM workers_schedule WHERE paused_at IS NULL")
+    all_timers = [_timer(at, f"schedule {name} fires") for at, name in rows]
+    return [timer for timer in all_timers if timer.at > now]
+
+
 # Called between any two messages, hence the plain statements.
 def _deadlines() -> Iterator[Timer]:
     rows = dialect.fetch(

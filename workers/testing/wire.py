@@ -28,7 +28,7 @@ from workers.testing import agent_processes
 from workers.testing.agent_processes import CALL, PROCESSES, REPLY
 from workers.testing.clock import Clock
 from workers.testing.scripted_agents import WorkerDied
-from workers.testing.timers import JUST_AFTER, Timer, timers
+from workers.testing.timers import JUST_AFTER, Timer, schedules, timers
 from workers.wire import dispatch, wake_ups
 
 
@@ -197,7 +197,8 @@ class Wire:
         supervisor.sweep()
         self.run_until_idle()
         while clock.now < end:
-            self._let_pass(clock, min([end, *(timer.at for timer in self._due(clock.now))]))
+            due = [*self._due(clock.now), *schedules(clock.now)]
+            self._let_pass(clock, min([end, *(timer.at for timer in due)]))
             self.run_until_idle()
 
     def states(self, process: Process) -> dict[str, str]:

@@ -17,6 +17,7 @@ from workers.desk.admin import (
     process,
     route,
     saved_view,
+    schedule,
     sink,
     undo_request,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "process",
     "route",
     "saved_view",
+    "schedule",
     "sink",
     "undo_request",
 ]

@@ -61,7 +61,7 @@ PERSON = Page("workers_process_person", lazy("Data of one person"), "workers.era
 #: What stands under each title.
 GROUPS: Sequence[tuple[Text, Sequence[Entry]]] = (
     (lazy("Needs me"), (WAITING, "undorequest", MINE, PAUSED, "savedview")),
-    (lazy("Processes and jobs"), ("process", CAUSES, "bulkjob", "sink")),
+    (lazy("Processes and jobs"), ("process", CAUSES, "bulkjob", "schedule", "sink")),
     (lazy("Incidents and routes"), ("incident", "alert", HAND_OVER, "route", "delivery")),
     (lazy("Flow and holds"), ("flow", "hold")),
     (lazy("Health, doctor and audit"), ("minute", "proberesult", "lease", "act", PERSON)),

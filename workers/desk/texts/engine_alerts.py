@@ -360,5 +360,37 @@ for _kind in (
             " processes are in doubt. What was accepted later must be submitted again."
         ),
     ),
+    AlertKind(
+        "schedule_failed",
+        IncidentKind.OTHER,
+        Severity.ERROR,
+        _("Schedule %(about)s cannot fire"),
+        _("Fix what it says. Until then it is tried again, as late as its catch_up allows."),
+        goes_on=_("other schedules fire"),
+        message=_("Schedule %(schedule)s cannot fire: %(error)s"),
+    ),
+    AlertKind(
+        "schedule_missed",
+        IncidentKind.OTHER,
+        Severity.NOTICE,
+        _("Schedule %(about)s missed instants"),
+        _(
+            "Backfill them if they are still wanted, and acknowledge. If it is usual, raise"
+            " catch_up."
+        ),
+        goes_on=_("later instants fire"),
+        message=_(
+            "Schedule %(schedule)s did not fire %(count)s instants, from %(first)s to %(last)s:"
+            " they were later than its catch_up."
+        ),
+    ),
+    AlertKind(
+        "schedule_gone",
+        IncidentKind.OTHER,
+        Severity.NOTICE,
+        _("Schedule %(about)s is in no code, and has ended"),
+        _("If it was removed on purpose, acknowledge. If not, deploy the code that declares it."),
+        message=_("Schedule %(schedule)s ended: no worker's code declared it at %(at)s."),
+    ),
 ):
     register_alert_kind(_kind)
