@@ -98,7 +98,7 @@ def test_intervals_are_counted_from_the_epoch_whenever_one_looks():
         ({"cron": "0 6 * * *", "catch_up": -timedelta(1)}, "catch_up must be a timedelta"),
         ({"cron": "0 6 * * *", "jitter_seconds": -1}, "jitter_seconds must be a whole number"),
         ({"cron": "0 6 * * *", "input": 7}, "input must be a function"),
-        ({"cron": "0 6 * * *", "input": dict}, r"input must take 1 argument \(at\)"),
+        ({"cron": "0 6 * * *", "input": lambda one, two: {}}, r"input must take 1 argument \(at\)"),
     ],
 )
 def test_what_cannot_work_is_refused_where_it_is_declared(values, error):
