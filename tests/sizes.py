@@ -34,22 +34,22 @@ PARTS = (
         "engine",
         "workers",
         ("workers/desk", "workers/ops", "workers/privacy", "workers/testing"),
-        17_630,
-        245,
+        18_418,
+        253,
     ),
     Part("ops", "workers/ops", lines=3_210, files=36),
     Part("privacy", "workers/privacy", lines=410, files=5),
-    Part("desk", "workers/desk", lines=15_203, files=157),
-    Part("test kit", "workers/testing", lines=1_147, files=13),
+    Part("desk", "workers/desk", lines=15_449, files=158),
+    Part("test kit", "workers/testing", lines=1_152, files=13),
     Part("shop", "orders", lines=8_790, files=133),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=69_447, files=714),
+    Part("tests", "tests", lines=70_199, files=721),
 )
 #: The product in all, without tests.  Only a decision raises it, and is named here: ADR 120 by
 #: 1,191, ADR 118 by 1,039, ADR 117 by 457, ADR 116 by 72, ADR 115 by 186.
-PRODUCT = 50_041
+PRODUCT = 51_080
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 73_374
+DOCS_WORDS = 74_953
 
 
 def lines_of_code(source: str) -> int:
