@@ -36,7 +36,7 @@ GRANT USAGE ON SEQUENCE orders_order_number_seq TO shop_web, shop_consumer, shop
 
 -- For the triggers of steps.
 GRANT SELECT, INSERT, UPDATE, DELETE ON workers_live TO shop_web, shop_worker;
-GRANT SELECT, INSERT, UPDATE (agent, state, turn, not_before, look_at, is_deferred)
+GRANT SELECT, INSERT, UPDATE (agent, state, turn, not_before, look_at, is_deferred, limit_key)
   ON workers_live TO shop_consumer;
 
 -- Workers.

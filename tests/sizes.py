@@ -34,22 +34,22 @@ PARTS = (
         "engine",
         "workers",
         ("workers/desk", "workers/ops", "workers/privacy", "workers/testing"),
-        18_418,
-        253,
+        18_876,
+        256,
     ),
-    Part("ops", "workers/ops", lines=3_210, files=36),
-    Part("privacy", "workers/privacy", lines=410, files=5),
-    Part("desk", "workers/desk", lines=15_449, files=158),
+    Part("ops", "workers/ops", lines=3_278, files=38),
+    Part("privacy", "workers/privacy", lines=413, files=5),
+    Part("desk", "workers/desk", lines=15_471, files=158),
     Part("test kit", "workers/testing", lines=1_152, files=13),
     Part("shop", "orders", lines=8_790, files=133),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=70_199, files=721),
+    Part("tests", "tests", lines=70_748, files=726),
 )
-#: The product in all, without tests.  Only a decision raises it, and is named here: ADR 120 by
-#: 1,191, ADR 118 by 1,039, ADR 117 by 457, ADR 116 by 72, ADR 115 by 186.
-PRODUCT = 51_080
+#: The product in all, without tests.  Only a decision raises it, and is named here: ADR 119 by
+#: 551, ADR 120 by 1,191, ADR 118 by 1,039, ADR 117 by 457, ADR 116 by 72, ADR 115 by 186.
+PRODUCT = 51_631
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 74_953
+DOCS_WORDS = 76_030
 
 
 def lines_of_code(source: str) -> int:

@@ -28,6 +28,7 @@ from workers.definitions.alert_kinds import (
 from workers.definitions.amounts import register_amounts
 from workers.definitions.children import Children
 from workers.definitions.effects import Effect
+from workers.definitions.per_key import PerKey
 from workers.definitions.registry import (
     register_agent,
     register_provider,
@@ -107,6 +108,7 @@ __all__ = [
     "OnDeadline",
     "OnFailure",
     "Outcome",
+    "PerKey",
     "Permanent",
     "PersonalRows",
     "Provider",

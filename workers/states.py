@@ -167,6 +167,8 @@ FINAL_PROCESS_STATES = frozenset(
 ENDED_PROCESS_STATES = FINAL_PROCESS_STATES | {ProcessState.ERROR}
 #: A live step is one that must be found: to claim it, to take it back, or to fix it.
 LIVE_STEP_STATES = (StepState.PENDING, StepState.PROCESSING, StepState.ERROR)
+#: State of a live row only: its pending step waits for a place in a key.
+BLOCKED = "blocked"
 #: A settled step lets its successors begin.
 SETTLED_STEP_STATES = frozenset({StepState.PROCESSED, StepState.SKIPPED})
 #: A closed step does nothing more by itself.

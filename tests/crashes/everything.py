@@ -9,6 +9,7 @@ from tests.crashes import (
     health,
     jobs,
     keyed,
+    limits,
     mishaps,
     neighbours,
     on_call,
@@ -41,4 +42,5 @@ SCENARIOS: list[Scenario] = [
     *keyed.SCENARIOS,
     *children.SCENARIOS,
     *scheduled.SCENARIOS,
+    *limits.SCENARIOS,
 ]

@@ -10,7 +10,7 @@ from concurrent.futures import ALL_COMPLETED
 
 import pytest
 
-from tests.crashes import children, ending, forward, keyed, mishaps, room, scheduled
+from tests.crashes import children, ending, forward, keyed, limits, mishaps, room, scheduled
 from tests.crashes.everything import SCENARIOS
 from tests.crashes.report import Report
 from tests.guard.failpoints import stops
@@ -22,6 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 OF_THE_ENGINE = [
     *(*forward.SCENARIOS, *mishaps.SCENARIOS, *ending.SCENARIOS),
     *(*room.SCENARIOS, *keyed.SCENARIOS, *children.SCENARIOS, *scheduled.SCENARIOS),
+    *limits.SCENARIOS,
 ]
 IS_FULL = os.environ.get("CRASHES") == "full"
 

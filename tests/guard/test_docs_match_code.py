@@ -191,7 +191,7 @@ def test_every_verb_has_its_line():
 def test_everything_that_can_be_declared_has_its_line(declared):
     filled_in = {"by_name", "agents", "effect", "undo_effect", "undo_key_retention_seconds"}
     if declared is not Call:
-        filled_in |= {"key_retention_seconds"}
+        filled_in |= {"key_retention_seconds", "per_key", "undo_per_key"}
     names = {field.name for field in fields(declared)} - filled_in
     assert missing(names, reference("workflow")) == []
 

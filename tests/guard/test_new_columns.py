@@ -20,7 +20,7 @@ IMPERSONAL = {
     "UndoRequest": "verb step state undo asked_by decided_by",
 }
 #: What erasing changes by itself, beside the columns that it names.
-OF_THE_PROCESS = {"input", "subject", "submission_key", "lane"}
+OF_THE_PROCESS = {"input", "subject", "submission_key", "lane", "limit_values", "exclusive"}
 
 
 def test_each_text_of_a_process_is_erased_or_impersonal():
@@ -31,6 +31,8 @@ def test_each_text_of_a_process_is_erased_or_impersonal():
     """
     erased = {model.__name__: {*columns} for model, columns in erase._PARTS}
     erased["Process"] = OF_THE_PROCESS
+    # With the attributes of which they are made.
+    erased["Step"] |= {"limit_key"}
     # Its row is deleted.
     erased["Attribute"] = {"value"}
     for model in apps.get_app_config("workers").get_models():

@@ -26,6 +26,8 @@ CHOOSING = {"CASE", "COALESCE", "NULLIF", "GREATEST", "LEAST", "IIF"}
 CHOICES: dict[Place, int] = {
     # Room: answers outstanding count where they are bounded.
     ("flow/flow_control.py", ""): 1,
+    # What is read for people: who has the places of a key.
+    ("key_places.py", "waits"): 1,
     # Which workers there are: none makes 0 processes.
     ("live_workers.py", "processes"): 1,
     # How statements travel: what is too large stays behind, what is not as it was read fails.
@@ -61,6 +63,9 @@ WRITES: dict[Place, dict[str, str]] = {
     ("settle/filed_replies.py", "file"): {"reply": ""},
     # After an outage, of whatever it struck.
     ("expire/expire_claims.py", "extend_gap"): {"complete_by": "%s"},
+    # A live row is out of the index of claimable steps, or in it again; no step changes.
+    ("key_places.py", "block"): {"state": "'blocked'", "limit_key": "%s"},
+    ("key_places.py", "_unblock_process"): {"state": "'pending'", "limit_key": "{}"},
     # Only says that there is something to be decided.
     ("expire/expire_claims.py", "flag_overdue"): {"needs_decision": "%s"},
 }

@@ -24,8 +24,10 @@ from workers.exceptions import Permanent, Transient
 from workers.models import Alert, Child, ChildGroup, Journal, LiveStep, Process, Step
 from workers.ops import invariant_check
 from workers.ops import invariants as engine
+from workers.store.claims import claim_steps
 from workers.store.db import dialect, slices
 from workers.testing import pass_time
+from workers.testing.agent_processes import room as anywhere
 
 
 @pytest.fixture
@@ -114,6 +116,26 @@ def too_many_children(process: Process) -> None:
         Child.objects.create(group=group, index=index, item={}, state="open")
 
 
+def two_of_a_key(_: Process) -> None:
+    for number in range(2):
+        submit("toy_keyed", subject="K", input={}, attributes={"customer": number})
+    claim_steps.claim_due({"toy.keyed"}, anywhere())
+    Step.objects.filter(agent="toy.keyed").update(limit_key="agent:toy.keyed:customer=7")
+
+
+def blocked_by_nobody(_: Process) -> None:
+    process = submit("toy_keyed", subject="K", input={}, attributes={"customer": 7})
+    LiveStep.objects.filter(step__process=process).update(state="blocked")
+
+
+def two_that_began(_: Process) -> None:
+    for number in range(2):
+        given = {"customer": number}
+        submit("toy_exclusive", subject="X", input={}, attributes=given, version=2)
+    claim_steps.claim_due({"toy.delta"}, anywhere())
+    Process.objects.filter(subject="X").update(exclusive="workflow:toy_exclusive:customer=7")
+
+
 BREAKS: dict[str, Callable[[Process], object]] = {
     "process_has_steps": lambda p: Step.objects.filter(process=p).delete(),
     "processed_is_settled": lambda p: Step.objects.filter(process=p, name="left").update(
@@ -146,6 +168,9 @@ BREAKS: dict[str, Callable[[Process], object]] = {
     "live_steps_are_found": lambda p: LiveStep.objects.filter(state="error").update(
         turn=p.turn + timedelta(hours=1)
     ),
+    "key_is_not_overfull": two_of_a_key,
+    "exclusive_is_alone": two_that_began,
+    "blocked_key_is_full": blocked_by_nobody,
     "step_journal_is_a_path": lambda p: Journal.objects.filter(
         process=p, step__name="left", event="processed"
     ).update(before="pending"),
@@ -312,7 +337,7 @@ def test_an_invariant_that_takes_too_long_is_not_known_and_the_others_are(lively
     text, code = check()
     assert code == 2
     assert "order_of_steps: not known, it took longer than 120 s. Give a larger --timeout." in text
-    assert "31 invariants checked" in text
+    assert "34 invariants checked" in text
     facts = json.loads(check("--json")[0])
     assert (facts["holds"], facts["violations"]) == (False, [])
     assert facts["unknown"] == [{"invariant": "order_of_steps", "why": "took longer than 120 s"}]

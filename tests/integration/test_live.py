@@ -42,6 +42,7 @@ def row_of(step: Step, **said: Any) -> dict[str, Any]:
         "not_before": step.not_before,
         "look_at": None,
         "is_deferred": False,
+        "limit_key": step.limit_key,
         **said,
     }
 
@@ -66,6 +67,7 @@ def test_a_submitted_process_has_a_row_for_what_can_be_claimed(step):
     ("columns", "said"),
     [
         ({"agent": "toy.gamma"}, {}),
+        ({"limit_key": "agent:toy.alpha:customer=7"}, {}),
         ({"turn": after(7)}, {}),
         ({"not_before": after(7)}, {}),
         (CLAIMED, {"look_at": NOW + TIMEOUT}),

@@ -23,7 +23,15 @@ MAY_UPDATE: dict[str, dict[str, set[str]]] = {
         "orders_deadletter": {"properties"},
         "orders_droppedletters": {"count", "bytes", "last_at"},
         "workers_alert": {"times", "params", "last_raised_at", "group_id"},
-        "workers_live": {"agent", "state", "turn", "not_before", "look_at", "is_deferred"},
+        "workers_live": {
+            "agent",
+            "state",
+            "turn",
+            "not_before",
+            "look_at",
+            "is_deferred",
+            "limit_key",
+        },
     },
     "shop_beat": {
         # It writes a task back whole.

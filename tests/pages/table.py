@@ -257,6 +257,10 @@ PAGES = [
         elsewhere={"python": "tests/guard/test_how_to_run_a_list.py"},
     ),
     Page(
+        "docs/how-to/limit-each-key.md",
+        elsewhere={"python": "tests/guard/test_how_to_limit_each_key.py"},
+    ),
+    Page(
         "docs/how-to/submit-once.md",
         elsewhere={"python": "tests/guard/test_how_to_submit_once.py"},
     ),

@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group
 
 from workers.definitions.agent import Agent, Call, Deferred, LocalAgent
 from workers.definitions.effects import Effect
+from workers.definitions.per_key import PerKey
 from workers.definitions.registry import register_agent, register_task
 
 #: Agent name -> what it does; a test puts a callable here and the fixture empties it.
@@ -52,6 +53,28 @@ class Gamma(Agent):
 @register_agent
 class Delta(Agent):
     name = "toy.delta"
+
+    def run(self, call: Call) -> dict[str, Any] | Deferred | None:
+        return _follow(self.name, call)
+
+
+@register_agent
+class Keyed(Agent):
+    """One call at a time for each customer."""
+
+    name = "toy.keyed"
+    per_key = PerKey("customer")
+
+    def run(self, call: Call) -> dict[str, Any] | Deferred | None:
+        return _follow(self.name, call)
+
+
+@register_agent
+class KeyedPairs(Agent):
+    """Two calls at a time for each plan; it undoes, and others fall back on it."""
+
+    name = "toy.keyed_pairs"
+    per_key = PerKey("plan", window=2)
 
     def run(self, call: Call) -> dict[str, Any] | Deferred | None:
         return _follow(self.name, call)

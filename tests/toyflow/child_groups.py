@@ -108,3 +108,12 @@ LASTING_FLEET = register_workflow(
         ),
     )
 )
+
+register_workflow(
+    Workflow(
+        "toy_keyed_fleet",
+        1,
+        (step("each", children=Children("toy_keyed", _items, at_once=3)),),
+        attributes={"customer": int},
+    )
+)

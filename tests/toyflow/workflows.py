@@ -410,3 +410,40 @@ NAMED = register_workflow(
         personal=("attributes.email", "name"),
     )
 )
+
+_KEYS = {"customer": int, "plan": str}
+register_workflow(Workflow("toy_plain", 1, (step("charge", "toy.alpha"),)))
+register_workflow(Workflow("toy_keyed", 1, (step("charge", "toy.keyed"),), attributes=_KEYS))
+#: Whose second agent and whose undo are limited by another attribute.
+register_workflow(
+    Workflow(
+        "toy_keyed_back",
+        1,
+        (
+            step(
+                "charge",
+                "toy.keyed",
+                undo=Undo("refund", "toy.keyed_pairs"),
+                fallbacks=("toy.keyed_pairs",),
+            ),
+            step("ship", "toy.beta", after="charge", on_failure=OnFailure.COMPENSATE),
+        ),
+        attributes=_KEYS,
+    )
+)
+EXCLUSIVE = register_workflow(
+    Workflow(
+        "toy_exclusive",
+        1,
+        (
+            step("left", "toy.alpha"),
+            step("right", "toy.beta"),
+            step("last", "toy.gamma", after=("left", "right")),
+        ),
+        attributes=_KEYS,
+        exclusive="customer",
+    )
+)
+#: The next version begins with another agent.
+_ONLY = (step("only", "toy.delta"),)
+register_workflow(Workflow("toy_exclusive", 2, _ONLY, attributes=_KEYS, exclusive="customer"))

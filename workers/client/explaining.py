@@ -6,6 +6,7 @@ from typing import Any
 
 from workers.models import Process, Step
 from workers.states import SETTLED_STEP_STATES, StepState
+from workers.store import key_places
 from workers.store.db import dialect
 
 _OF_STEP = {
@@ -24,8 +25,9 @@ class Codes:
     def read(
         self, process: Process, now: datetime | None, *, with_names: bool
     ) -> tuple[datetime, Any]:
-        """Return the database's time, and facts about the whole system."""
-        return dialect.read_clock(now), None
+        """Return the database's time, and what blocked steps wait for."""
+        is_limited = process.limit_values is not None
+        return dialect.read_clock(now), key_places.waits([process.pk], 0) if is_limited else {}
 
     def step(
         self, row: Step, process: Process, now: datetime, facts: Any, settled: Set[str]
@@ -36,7 +38,9 @@ class Codes:
         waits_for = ",".join(name for name in row.spec.after if name not in settled)
         fault = (row.fault or {}).get("code")
         columns = _OF_STEP.get(StepState(row.state), ())
-        return _coded(row.state, row, columns, after=waits_for, fault=fault)
+        blocked = (facts or {}).get(row.pk)
+        blocked_by = blocked and blocked.attribute
+        return _coded(row.state, row, columns, after=waits_for, fault=fault, blocked_by=blocked_by)
 
     def headline(
         self, process: Process, steps: Sequence[tuple[Step, str]], now: datetime, facts: Any

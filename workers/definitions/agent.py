@@ -16,6 +16,7 @@ from django.utils.functional import Promise
 
 from workers.conf import sas
 from workers.definitions.effects import Effect
+from workers.definitions.per_key import PerKey
 from workers.exceptions import DeadlinePassed, Fault
 from workers.protocol import callback_tokens
 
@@ -131,6 +132,8 @@ class Agent:
     #: Deferred calls that wait for their answer, over all workers; None means no limit.  A flow
     #: row overrides it.
     deferred_window: ClassVar[int | None] = None
+    #: Its calls for each value of an attribute of the process; None means no such limit.
+    per_key: ClassVar[PerKey | None] = None
     #: Concurrent calls in one process; None means ``SAS_BUNDLE_LIMIT``, and more in turn if calls
     #: are quick (``SAS_BUNDLE_DEPTH``).
     bundle_limit: ClassVar[int | None] = None

@@ -39,13 +39,17 @@ def _with_effect(spec: StepSpec, agents: dict[str, Agent], threshold: int) -> St
     if undo is not None:
         undoer = agents[undo.agent]
         undo = replace(
-            undo, effect=undoer.effect, key_retention_seconds=undoer.key_retention_seconds
+            undo,
+            effect=undoer.effect,
+            key_retention_seconds=undoer.key_retention_seconds,
+            per_key=_per_key(undoer),
         )
     return replace(
         spec,
         failure_threshold=_threshold(agent, usual),
         effect=agent.effect,
         key_retention_seconds=agent.key_retention_seconds,
+        per_key=_per_key(agent),
         undo=undo,
         fallbacks=tuple(_fallback(fallback, agents, usual) for fallback in spec.fallbacks),
     )
@@ -59,9 +63,15 @@ def _fallback(fallback: Fallback, agents: dict[str, Agent], usual: int) -> Fallb
         failure_threshold=_threshold(agent, fallback.failure_threshold or usual),
         effect=agent.effect,
         key_retention_seconds=agent.key_retention_seconds,
+        per_key=_per_key(agent),
+        undo_per_key=_per_key(undoer) if undoer else None,
         undo_effect=undoer.effect if undoer else None,
         undo_key_retention_seconds=undoer.key_retention_seconds if undoer else None,
     )
+
+
+def _per_key(agent: Agent) -> str | None:
+    return agent.per_key.attribute if agent.per_key is not None else None
 
 
 def _threshold(agent: Agent, usual: int) -> int:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Collection, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
-from workers.definitions import checked_values, discovery
+from workers.definitions import checked_values, discovery, per_key
 from workers.definitions.agent import DEFAULT_QUEUE, Agent, TaskAgent
 from workers.definitions.children import CHILDREN
 from workers.definitions.effects import Effect
+from workers.definitions.per_key import PerKey
 from workers.definitions.schedule import Schedule
 from workers.definitions.webhook_provider import Provider
 from workers.definitions.workflow import Workflow
@@ -76,6 +77,7 @@ def register_agent(cls: type[A]) -> type[A]:
     for method in ("run", "probe"):
         checked_values.function(f"Agent {agent.name}", method, getattr(agent, method), "call")
     registered = _agents.setdefault(agent.name, agent)
+    per_key.note(agent.name, registered)
     if type(registered) is not cls:
         raise WorkflowError(f"Two agents are called {agent.name!r}. Rename one of them.")
     return cls
@@ -98,6 +100,7 @@ def _check_agent(cls: type[Agent]) -> None:
     checked_values.whole(where, "window", cls.window, least=1)
     checked_values.whole(where, "deferred_window", cls.deferred_window, least=1)
     checked_values.above_zero(where, "rate", cls.rate)
+    checked_values.instance(where, "per_key", cls.per_key, PerKey)
     checked_values.whole(where, "bundle_limit", cls.bundle_limit, least=1)
     checked_values.whole(where, "key_retention_seconds", cls.key_retention_seconds, least=1)
     checked_values.labels(where, "answer_labels", cls.answer_labels)

@@ -75,6 +75,7 @@ class Undo:
     #: Filled in from the agent's declaration.
     effect: str | None = None
     key_retention_seconds: int | None = None
+    per_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,8 @@ class Fallback:
     undo_effect: str | None = None
     undo_key_retention_seconds: int | None = None
     key_retention_seconds: int | None = None
+    per_key: str | None = None
+    undo_per_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +128,7 @@ class StepSpec:
     #: Filled in from the agent's declaration.
     effect: str | None = None
     key_retention_seconds: int | None = None
+    per_key: str | None = None
 
     @property
     def agents(self) -> list[str]:
@@ -303,6 +307,9 @@ class Workflow:
     personal: tuple[str, ...] = ()
     #: What processes are found by: names, each with its type.
     attributes: Mapping[str, type] = field(default_factory=dict, hash=False)
+    #: One process at a time for each value of this attribute, from its first step's begin to its
+    #: end, of all versions; one in error counts.
+    exclusive: str | None = None
     #: What status messages call a process: the first word of their type, ...
     told_as: str = "process"
     #: ... and what they show of its input.
@@ -348,6 +355,12 @@ class Workflow:
         for name in ("no_return", "editable", "personal"):
             object.__setattr__(self, name, checked_values.names(where, name, getattr(self, name)))
         object.__setattr__(self, "attributes", attributes.declared(where, self.attributes))
+        names = list(self.attributes)
+        if self.exclusive is not None and self.exclusive not in names:
+            raise WorkflowError(
+                f"{where}: exclusive must be one of its attributes, got {self.exclusive!r}."
+                ' Declare it: attributes={"customer": int}, exclusive="customer".'
+            )
         on_deadline = checked_values.choice(where, "on_deadline", self.on_deadline, OnDeadline)
         object.__setattr__(self, "on_deadline", on_deadline)
 

@@ -125,6 +125,7 @@ class Migration(migrations.Migration):
                 ('is_in_doubt', models.BooleanField(default=False)),
                 ('is_by_hand', models.BooleanField(db_default=False, default=False)),
                 ('idempotency_key', models.CharField(max_length=80)),
+                ('limit_key', models.CharField(max_length=400, null=True)),
                 ('result', models.JSONField(null=True)),
                 ('fault', models.JSONField(null=True)),
                 ('finished_at', models.DateTimeField(null=True)),
@@ -159,6 +160,8 @@ class Migration(migrations.Migration):
                 ('submission_key', models.CharField(max_length=400, null=True)),
                 ('key_use', models.PositiveIntegerField(null=True)),
                 ('key_until', models.DateTimeField(null=True)),
+                ('limit_values', models.JSONField(null=True)),
+                ('exclusive', models.CharField(max_length=400, null=True)),
                 ('created_at', models.DateTimeField()),
                 ('started_at', models.DateTimeField(null=True)),
                 ('finished_at', models.DateTimeField(null=True)),
@@ -331,11 +334,12 @@ class Migration(migrations.Migration):
             fields=[
                 ('step', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='live', serialize=False, to='workers.step')),
                 ('agent', models.CharField(max_length=100)),
-                ('state', models.CharField(choices=[('pending', 'Pending'), ('processing', 'Processing'), ('error', 'Error')], max_length=20)),
+                ('state', models.CharField(choices=[('pending', 'Pending'), ('processing', 'Processing'), ('error', 'Error'), ('blocked', 'Blocked')], max_length=20)),
                 ('turn', models.DateTimeField()),
                 ('not_before', models.DateTimeField(null=True)),
                 ('look_at', models.DateTimeField(null=True)),
                 ('is_deferred', models.BooleanField()),
+                ('limit_key', models.CharField(max_length=400, null=True)),
             ],
             options={
                 'db_table': 'workers_live',
@@ -382,6 +386,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='process',
             index=models.Index(condition=models.Q(('submission_key__isnull', False)), fields=['submission_key', 'workflow', 'key_use'], name='process_key_idx', opclasses=['varchar_pattern_ops', 'varchar_ops', 'int4_ops']),
+        ),
+        migrations.AddIndex(
+            model_name='process',
+            index=models.Index(condition=models.Q(('exclusive__isnull', False)), fields=['exclusive', 'state', 'turn'], name='process_exclusive_idx'),
         ),
         migrations.AddIndex(
             model_name='process',
@@ -489,11 +497,19 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='livestep',
+            index=models.Index(condition=models.Q(('limit_key__isnull', False)), fields=['limit_key', 'state', 'turn', 'step'], name='live_key_idx'),
+        ),
+        migrations.AddIndex(
+            model_name='livestep',
+            index=models.Index(condition=models.Q(('state', 'blocked')), fields=['limit_key'], name='live_blocked_idx'),
+        ),
+        migrations.AddIndex(
+            model_name='livestep',
             index=models.Index(condition=models.Q(('state', 'error')), fields=['step'], name='live_error_idx'),
         ),
         migrations.AddConstraint(
             model_name='livestep',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('look_at__isnull', False), ('state', 'processing')), models.Q(('is_deferred', False), ('look_at__isnull', True), ('state__in', ['pending', 'error'])), _connector='OR'), name='live_look_at_iff_processing'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('look_at__isnull', False), ('state', 'processing')), models.Q(('is_deferred', False), ('look_at__isnull', True), ('state__in', ['pending', 'error', 'blocked'])), _connector='OR'), name='live_look_at_iff_processing'),
         ),
         migrations.AddIndex(
             model_name='step',

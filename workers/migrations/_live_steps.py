@@ -11,10 +11,10 @@ STATES = ("pending", "processing", "error")
 LIVE = f"{STATES}"
 #: Whether two values that may be null differ.
 DIFFERS = {"postgresql": "IS DISTINCT FROM", "sqlite": "IS NOT"}
-COLUMNS = "step_id, agent, state, turn, not_before, look_at, is_deferred"
+COLUMNS = "step_id, agent, state, turn, not_before, look_at, is_deferred, limit_key"
 VALUES = (
     "NEW.id, NEW.agent, NEW.state, NEW.turn, NEW.not_before,"
-    " NEW.complete_by, NEW.deferral IS NOT NULL"
+    " NEW.complete_by, NEW.deferral IS NOT NULL, NEW.limit_key"
 )
 WRITE = (
     f"INSERT INTO workers_live ({COLUMNS}) VALUES ({VALUES})"
@@ -25,7 +25,7 @@ WRITE = (
 CONCERNS = (
     " OR ".join(
         f"OLD.{name} {{differs}} NEW.{name}"
-        for name in ("state", "agent", "turn", "not_before", "complete_by")
+        for name in ("state", "agent", "turn", "not_before", "complete_by", "limit_key")
     )
     + " OR (OLD.deferral IS NULL) <> (NEW.deferral IS NULL)"
 )

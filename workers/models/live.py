@@ -2,9 +2,10 @@
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from workers.models.step import Step
-from workers.states import LIVE_STEP_STATES, StepState
+from workers.states import BLOCKED, LIVE_STEP_STATES, StepState
 
 
 class LiveStep(models.Model):
@@ -19,8 +20,13 @@ class LiveStep(models.Model):
         Step, on_delete=models.CASCADE, primary_key=True, related_name="live", db_constraint=False
     )
     agent = models.CharField(max_length=100)
+    #: That of the step; or blocked, while a pending step waits for a place in its key.
     state = models.CharField(
-        max_length=20, choices=[(state.value, state.label) for state in LIVE_STEP_STATES]
+        max_length=20,
+        choices=[
+            *((state.value, state.label) for state in LIVE_STEP_STATES),
+            (BLOCKED, _("Blocked")),
+        ],
     )
     turn = models.DateTimeField()
     not_before = models.DateTimeField(null=True)
@@ -28,6 +34,8 @@ class LiveStep(models.Model):
     look_at = models.DateTimeField(null=True)
     #: It waits for an answer from outside, and takes up no room.
     is_deferred = models.BooleanField()
+    #: The key in which its calls need a place; while it is blocked, the key that is full.
+    limit_key = models.CharField(max_length=400, null=True)  # noqa: DJ001 (null = none)
 
     class Meta:
         db_table = "workers_live"
@@ -36,7 +44,7 @@ class LiveStep(models.Model):
                 name="live_look_at_iff_processing",
                 condition=Q(state=StepState.PROCESSING, look_at__isnull=False)
                 | Q(
-                    state__in=[StepState.PENDING, StepState.ERROR],
+                    state__in=[StepState.PENDING, StepState.ERROR, BLOCKED],
                     look_at__isnull=True,
                     is_deferred=False,
                 ),
@@ -58,6 +66,13 @@ class LiveStep(models.Model):
             models.Index(
                 name="live_look_at_idx", fields=["look_at"], condition=Q(look_at__isnull=False)
             ),
+            # How many calls of a key are under way, and who waits for a place in it.
+            models.Index(
+                name="live_key_idx",
+                fields=["limit_key", "state", "turn", "step"],
+                condition=Q(limit_key__isnull=False),
+            ),
+            models.Index(name="live_blocked_idx", fields=["limit_key"], condition=Q(state=BLOCKED)),
             models.Index(
                 name="live_error_idx", fields=["step"], condition=Q(state=StepState.ERROR)
             ),

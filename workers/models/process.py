@@ -68,6 +68,10 @@ class Process(models.Model):
         db_index=False,
         db_constraint=False,
     )
+    #: The values by which its agents are limited, by attribute; null = none is.
+    limit_values = models.JSONField(null=True)
+    #: The key of which one process may run at a time; null = any number may.
+    exclusive = models.CharField(max_length=400, null=True)  # noqa: DJ001 (null = none)
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
@@ -136,6 +140,12 @@ class Process(models.Model):
                 fields=["submission_key", "workflow", "key_use"],
                 opclasses=["varchar_pattern_ops", "varchar_ops", "int4_ops"],
                 condition=Q(submission_key__isnull=False),
+            ),
+            # Who holds an exclusive key, and who waits for it.
+            models.Index(
+                name="process_exclusive_idx",
+                fields=["exclusive", "state", "turn"],
+                condition=Q(exclusive__isnull=False),
             ),
             # The newest of a workflow, however rare.
             models.Index(name="process_workflow_idx", fields=["workflow", "id"]),

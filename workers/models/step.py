@@ -74,6 +74,8 @@ class Step(models.Model):
     #: Given to the remote service with every call of this step until its effect is undone.  It
     #: begins with the uid of the process and has the step's position: no two steps have the same.
     idempotency_key = models.CharField(max_length=80)
+    #: The key in which its calls need a place (``rules.limit_keys``); null = they need none.
+    limit_key = models.CharField(max_length=400, null=True)  # noqa: DJ001 (null = none)
 
     result = models.JSONField(null=True)
     #: The last fault: {"kind", "code", "message", "at"}.

@@ -13,7 +13,8 @@ from functools import partial
 from django.db import OperationalError, connection, transaction
 
 from workers.exceptions import sqlstate
-from workers.ops.invariants import INVARIANTS, Invariant, Violation, queries
+from workers.ops.invariant import Invariant
+from workers.ops.invariants import INVARIANTS, Violation, queries
 from workers.store.db import dialect
 from workers.store.db.slices import LAST, Progress, Range, silently, slices
 

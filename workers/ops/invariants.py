@@ -8,6 +8,8 @@ them.  Processes whose journal was pruned are not compared with it.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from workers.ops import key_invariants
+from workers.ops.invariant import Invariant
 from workers.states import LIVE_STEP_STATES, PROCESS_MOVES, STEP_MOVES
 from workers.store import specs
 from workers.store.db import dialect
@@ -16,19 +18,6 @@ from workers.store.db import dialect
 SLACK_SECONDS = 30
 #: Time a status message may be due: while a broker refuses one, it is put off every few seconds.
 TELLING_SECONDS = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Invariant:
-    name: str
-    says: str
-    #: SELECT of (subject, what is wrong) for the rows of ``{some}`` processes that break it.
-    broken: str
-    #: The column with the process's id, which ``{some}`` restricts.  ``{some_journal}`` restricts
-    #: the rows ``j`` of the journal in the same way.
-    of: str = "p.id"
-    #: SELECT of rows that belong to no process.
-    strays: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +43,10 @@ _ILLEGAL = (
 #: the claim's end, never after it.
 _NOT_FOUND = (
     "((s.state IN ({states})) <> (l.step_id IS NOT NULL)"
-    " OR l.step_id IS NOT NULL AND (l.state <> s.state OR l.agent <> s.agent OR l.turn <> s.turn"
+    " OR l.step_id IS NOT NULL AND (l.state <> s.state"
+    " AND NOT (l.state = 'blocked' AND s.state = 'pending')"
+    " OR l.state <> 'blocked' AND COALESCE(l.limit_key <> s.limit_key,"
+    " (l.limit_key IS NULL) <> (s.limit_key IS NULL)) OR l.agent <> s.agent OR l.turn <> s.turn"
     " OR COALESCE(l.not_before <> s.not_before,"
     " (l.not_before IS NULL) <> (s.not_before IS NULL))"
     " OR l.is_deferred <> (s.deferral IS NOT NULL)"
@@ -182,6 +174,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         " WHERE NOT EXISTS (SELECT 1 FROM workers_step s WHERE s.id = l.step_id)",
         of="s.process_id",
     ),
+    *key_invariants.INVARIANTS,
     Invariant(
         "step_journal_is_a_path",
         "Each step's journal is one unbroken path of states.",
@@ -415,6 +408,7 @@ def queries(invariant: Invariant, some: str, *, with_strays: bool = True) -> lis
     return [
         select.replace("{after_contains}", contains)
         .replace("{uid}", uid)
+        .replace("{window}", key_invariants.window())
         .replace("{undo_agent}", undo_agent)
         .replace("{later}", dialect.later("s.complete_by", str(SLACK_SECONDS)))
         .replace("{untold}", dialect.later("k.next_try_at", str(TELLING_SECONDS)))

@@ -12,10 +12,11 @@ from workers.exceptions import UnknownAgent
 from workers.models import Process
 from workers.rules.breaker import Breaker
 from workers.rules.lateness import is_overdue
+from workers.rules.limit_keys import Blocked
 from workers.rules.masks import UNKNOWN, Mask
 from workers.rules.rate_limit import Bucket
 from workers.rules.room import room_left
-from workers.store import leases, live_workers, personal_data
+from workers.store import key_places, leases, live_workers, personal_data
 from workers.store.db import dialect
 from workers.store.flow import flow_control
 
@@ -105,10 +106,16 @@ class Facts:
     before: Mapping[int, int] = field(default_factory=dict)
     #: By id of a step that is a list of children.
     children: Mapping[int, ChildCounts] = field(default_factory=dict)
+    #: By id of a blocked step, who has the places of its key.
+    blocked: Mapping[int, Blocked] = field(default_factory=dict)
 
     def without_names(self) -> "Facts":
-        """Return the facts for submitters: without the operators' names and reasons."""
-        return replace(self, holds=dict.fromkeys(self.holds), pauses={})
+        """Return the facts for submitters: without operators' words, and others' processes."""
+        blocked = {
+            step_id: replace(wait, holder=None, holder_state=None)
+            for step_id, wait in self.blocked.items()
+        }
+        return replace(self, holds=dict.fromkeys(self.holds), pauses={}, blocked=blocked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +131,15 @@ def read(
     now: datetime | None = None,
     masks: Mapping[int | None, Mask] | None = None,
 ) -> Situation:
-    """Read the current facts, and who paused those of ``processes`` that are paused.
+    """Read the current facts, who paused those of ``processes`` that are paused, and who has the
+    places for which they are blocked.
 
     Masks the reasons that people gave: for a pause by the process's mask, unless ``masks`` has
     another.
     """
     moment, params = dialect.clock(now)
     ids = [process.pk for process in processes]
+    limited = [process.pk for process in processes if process.limit_values is not None]
     flows = dialect.list_of(
         *("f.agent", 'f."window"', "f.unavailable_streak", "f.opened_at", "f.open_until"),
         *("f.forced", "f.rate_per_second", "f.tokens", "f.refilled_at"),
@@ -170,6 +179,7 @@ def read(
             pauses=_pauses([p.pk for p in processes if p.paused_at is not None], masks),
             before=dict(dialect.document(row[6]) or ()),
             children=children_of(processes),
+            blocked=key_places.waits(limited, MOST_BEFORE) if limited else {},
         ),
     )
 

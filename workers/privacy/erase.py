@@ -126,7 +126,11 @@ def carry_out(locked: LockedProcess, actor: str, reason: str) -> str:
         subject=eraser.text(process.subject),
         submission_key=process.submission_key and eraser.text(process.submission_key),
         lane="",
+        # No step of it is called again, so it needs no place.
+        limit_values=None,
+        exclusive=None,
     )
+    Step.objects.filter(process=process.pk, limit_key__isnull=False).update(limit_key=None)
     _erase_attributes(process.pk, eraser)
     for model, columns in _PARTS:
         _erase_rows(model, columns, {"process_id": process.pk}, eraser)

@@ -1,9 +1,10 @@
 """What may be given as attributes, and which of them are personal.  Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from workers.definitions import attributes
-from workers.definitions.workflow import Workflow
+from workers.definitions.workflow import StepSpec, Workflow
 from workers.rules.masks import Mask, covers
 from workers.rules.rows import NewProcess
 
@@ -40,9 +41,25 @@ def texts(workflow: Workflow, process: NewProcess) -> dict[str, str]:
 
 
 def check(workflow: Workflow, wanted: Sequence[NewProcess]) -> None:
-    """Raise for attributes that the workflow does not declare, or that no column holds."""
+    """Raise for attributes that are not declared, that no column holds, or that a limit misses.
+
+    ``workflow`` is completed: its agents' limits are filled in.
+    """
+    asked = asked_for(workflow)
+    for name, asker in asked.items():
+        if name not in workflow.attributes:
+            raise ValueError(
+                f"attribute {name} must be declared by workflow {workflow.name} version"
+                f" {workflow.version}: {asker} limits by it. Declare it in a new version."
+            )
     for process in wanted:
-        texts(workflow, process)
+        given = texts(workflow, process)
+        for name, asker in asked.items():
+            if name not in given:
+                raise ValueError(
+                    f"attribute {name} must be given: {asker} limits workflow {workflow.name} by"
+                    f' it. Give it: attributes={{"{name}": ...}}.'
+                )
 
 
 def personal(workflows: Iterable[Workflow]) -> set[str]:
@@ -64,3 +81,33 @@ def masked(texts: Mapping[str, str], mask: Mask) -> dict[str, str]:
     """Return attributes as a mask of their process has them."""
     shown: dict[str, str] = mask.value(document(texts))[IN]
     return shown
+
+
+def exclusive_key(workflow: Workflow, values: Mapping[str, str]) -> str | None:
+    """Return the key of a process of which one may run at a time; None: any number may."""
+    if workflow.exclusive is None:
+        return None
+    return f"workflow:{workflow.name}:{workflow.exclusive}={values[workflow.exclusive]}"
+
+
+@lru_cache(maxsize=1000)
+def asked_for(workflow: Workflow) -> Mapping[str, str]:
+    """Return the attributes by which a completed workflow is limited, each with who asks for it."""
+    asked = {}
+    if workflow.exclusive is not None:
+        asked[workflow.exclusive] = "exclusive"
+    for spec in workflow.steps:
+        for agent, name in _agents(spec):
+            if name is not None:
+                asked.setdefault(name, f"agent {agent} (per_key)")
+    return asked
+
+
+def _agents(spec: StepSpec) -> Iterator[tuple[str | None, str | None]]:
+    """Yield the agents that a step may need, each with the attribute by which it is limited."""
+    yield spec.agent, spec.per_key
+    if spec.undo is not None:
+        yield spec.undo.agent, spec.undo.per_key
+    for fallback in spec.fallbacks:
+        yield fallback.agent, fallback.per_key
+        yield fallback.undo_agent, fallback.undo_per_key

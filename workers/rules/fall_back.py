@@ -6,7 +6,7 @@ under the key it was made with, and the next agent is called once the undo has s
 
 from dataclasses import replace
 
-from workers.rules import compensation
+from workers.rules import compensation, limit_keys
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
 from workers.states import StepState
@@ -53,6 +53,9 @@ def take_next(locked: LockedProcess, step: StepRow) -> str:
     locked.touch(step)
     previous, following = step.agent, step.spec.fallbacks[0]
     step.agent, undo = following["agent"], step.spec.undo
+    step.limit_key = limit_keys.of_agent(
+        step.agent, following.get("per_key"), locked.process.limit_values
+    )
     if undo is not None:
         # The new agent's own undo applies; null: its work cannot be undone.
         undo = {
@@ -60,6 +63,7 @@ def take_next(locked: LockedProcess, step: StepRow) -> str:
             "agent": following.get("undo_agent"),
             "effect": following.get("undo_effect"),
             "key_retention_seconds": following.get("undo_key_retention_seconds"),
+            "per_key": following.get("undo_per_key"),
         }
     step.spec = replace(
         step.spec,

@@ -42,6 +42,10 @@ class ProcessRow:
     group_id: int | None = None
     #: Whether a submitter wants to be told about it.
     is_told: bool = False
+    #: The values by which its agents are limited, by attribute; None: none is.
+    limit_values: dict[str, str] | None = None
+    #: The key of which one process may run at a time; None: any number may.
+    exclusive: str | None = None
 
 
 @dataclass(slots=True)
@@ -77,6 +81,8 @@ class StepRow:
     result: dict[str, Any] | None = None
     fault: FaultRecord | None = None
     finished_at: datetime | None = None
+    #: The key in which its calls need a place; None: they need none.
+    limit_key: str | None = None
 
     @property
     def is_deferred(self) -> bool:

@@ -48,6 +48,8 @@ class LockedProcess:
         #: The values of the writable columns as read: the store writes those that differ.
         self.process_as_read: Sequence[Any] = ()
         self.steps_as_read: dict[int, Sequence[Any]] = {}
+        #: Keys in which a place may have come free, each with the agent; "": it is the process's.
+        self.freed_keys: dict[str, str] = {}
         #: The input, and the results by step, as JSON texts from the database; None: not read.
         self.input_as_read: str | None = None
         self.results_as_read: dict[int, str] = {}
@@ -202,6 +204,8 @@ class LockedProcess:
         if after == ProcessState.PROCESSING and self.process.started_at is None:
             self.process.started_at = self.now
         self.process.finished_at = self.now if after in FINAL_PROCESS_STATES else None
+        if self.process.exclusive is not None and after in FINAL_PROCESS_STATES:
+            self.freed_keys[self.process.exclusive] = ""
         self.note(event, actor, before=before, after=after, public=True, detail=detail)
 
     def move(
@@ -220,6 +224,9 @@ class LockedProcess:
             raise StateError(f"Step {step.name} is {before} and cannot become {after}.")
         self.touch(step)
         attempt = step.attempt if StepState.PROCESSING in (before, after) else None
+        if step.limit_key is not None and before in (StepState.PENDING, StepState.PROCESSING):
+            # A pending one may leave a place that it was to take.
+            self.freed_keys[step.limit_key] = step.agent
         if before == StepState.PROCESSING:
             detail = {"step": step.name, **_claim_facts(step), **detail}
             _end_claim(step)

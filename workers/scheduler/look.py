@@ -10,7 +10,7 @@ from workers.rules.transitions import LockedProcess
 from workers.runtime.worker_identity import me
 from workers.scheduler import child_groups, waking
 from workers.scheduler.settlement import follow, settle
-from workers.store import duties, isolation, leases, live_workers, worker_alerts
+from workers.store import duties, isolation, key_places, leases, live_workers, worker_alerts
 from workers.store.claims import find_work
 from workers.store.duties import Duty, When
 from workers.store.settle import filed_replies, settle_replies
@@ -31,6 +31,8 @@ def advance(now: datetime | None = None) -> int:
         # Rare work comes last, because no wake-up is sent for it; and whatever became of the rest.
         if look.is_poll_due and leases.is_due(leases.POLL, sas.poll_seconds, now):
             _poll(worker, now)
+            if look.has_blocked:
+                key_places.mend()
     waking.wake(due := find_work.due_agents(now))
     if look.has_untold:
         # Report news of an operator or of a sweep; or replace a lost wake-up.

@@ -2,7 +2,7 @@
 
 Several things may hold up a step at once.  The first in this order is given, because the later ones
 do not matter while it lasts: a pause, the process's own state, a hold, no Scheduler, code that no
-worker has, the step's own time, the breaker, a full window, the rate.
+worker has, the step's own time, a full key, the breaker, a full window, the rate.
 """
 
 from datetime import datetime
@@ -23,6 +23,7 @@ def pending(row: Step, process: Process, now: datetime, facts: Facts) -> str:
         or _because(silence(facts.poll, now))
         or unknown_code(row.agent, process, facts)
         or _not_before(row, now, facts)
+        or _blocked(row, process, facts)
         or _no_room(row, now, facts)
         or _("waits for an agent process to take it")
     )
@@ -155,11 +156,37 @@ def _no_room(row: Step, now: datetime, facts: Facts) -> str:
     )
 
 
+def _blocked(row: Step, process: Process, facts: Facts) -> str:
+    """Return which full key a step waits for, and who has its places; empty: none."""
+    wait = facts.blocked.get(row.pk)
+    if wait is None:
+        return ""
+    names = {
+        "name": process.workflow if wait.is_exclusive else row.agent,
+        "number": wait.window,
+        "attribute": wait.attribute,
+    }
+    if wait.is_exclusive:
+        reason = _("blocked: workflow %(name)s has one process at a time for each %(attribute)s")
+    else:
+        reason = _("blocked: agent %(name)s has %(number)d at once for each %(attribute)s")
+    reason %= names
+    if wait.holder is not None:
+        state = ProcessState(wait.holder_state or "").label.lower()
+        holder = _("%(reason)s, now process %(process)d, which is %(state)s")
+        reason = holder % {"reason": reason, "process": wait.holder, "state": state}
+    return _counted(reason, wait.before)
+
+
 def _behind(row: Step, facts: Facts, reason: str) -> str:
     """Return a reason together with how many steps come first."""
     steps_before = facts.before.get(row.pk)
     if not reason or steps_before is None:
         return reason
+    return _counted(reason, steps_before)
+
+
+def _counted(reason: str, steps_before: int) -> str:
     number = f"{steps_before}+" if steps_before >= MOST_BEFORE else str(steps_before)
     return _("%(reason)s (%(number)s before it)") % {"reason": reason, "number": number}
 

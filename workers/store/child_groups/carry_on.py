@@ -2,13 +2,17 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from workers.conf import sas
-from workers.definitions import completing, registry
+from workers.definitions import attributes, completing, registry
+from workers.definitions.workflow import Workflow
 from workers.exceptions import UnknownAgent, UnknownWorkflow
+from workers.models import Attribute
+from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import Reply
+from workers.rules.attributes import asked_for
 from workers.rules.child_groups import LASTING, PROCESSED_OUTCOMES, GroupRow
 from workers.rules.new_processes import HIGHEST_PRIORITY, LONGEST_SUBJECT
 from workers.rules.rows import NewProcess
@@ -98,7 +102,16 @@ def _bear(carried: Carried, wanted: int, worker: str, now: datetime | None) -> N
     except (UnknownWorkflow, UnknownAgent) as error:
         carried.unknown = error
         return
-    requests = [_request(group, parent, index, item) for _, index, item in queued]
+    try:
+        values = _limit_values(workflow, parent)
+    except ValueError as error:
+        fault = FaultRecord("permanent", "limit_attribute", str(error), no_effect=True)
+        carried.reply = parent.reply(fault=fault, result=None)
+        return
+    requests = [
+        replace(_request(group, parent, index, item), attributes=values or None)
+        for _, index, item in queued
+    ]
     processes, _ = create_processes.submit(workflow, requests, actor=worker, now=now)
     pairs = [
         {"id": row[0], "process_id": process.pk}
@@ -123,6 +136,25 @@ def _bear(carried: Carried, wanted: int, worker: str, now: datetime | None) -> N
     is_judged = create_processes.begins_judged(workflow)
     carried.agents = {spec.agent for spec in workflow.steps if is_judged or not spec.after}
     carried.is_cut_off = len(queued) == PORTION < wanted
+
+
+def _limit_values(workflow: Workflow, parent: Parent) -> dict[str, object]:
+    """Return the attributes by which children are limited: their parent's; raise if it lacks one.
+
+    Reads nothing for a workflow without limits.
+    """
+    asked = asked_for(workflow)
+    if not asked:
+        return {}
+    rows = Attribute.objects.filter(process=parent.process_id, name__in=[*asked])
+    texts = dict(rows.values_list("name", "value"))
+    for name, asker in asked.items():
+        if name not in texts or name not in workflow.attributes:
+            raise ValueError(
+                f"attribute {name} must be declared and given: {asker} limits workflow"
+                f" {workflow.name} by it. Give it to the parent."
+            )
+    return {name: attributes.value(workflow.attributes[name], texts[name]) for name in asked}
 
 
 def _request(group: GroupRow, parent: Parent, index: int, item: object) -> NewProcess:

@@ -14,13 +14,13 @@ from workers.conf import sas
 from workers.definitions import known, registry
 from workers.definitions.effects import Effect
 from workers.exceptions import AWAY
-from workers.rules import dead_workers
+from workers.rules import dead_workers, limit_keys
 from workers.rules.apply_reply import give_up_doubtful, make_pending
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
 from workers.runtime.gc_control import collected_later
 from workers.states import StepState
-from workers.store import isolation
+from workers.store import isolation, key_places
 from workers.store.db import dialect, prepared_plans
 from workers.store.db.transactions import durable
 from workers.store.flow import due_steps, flow_control
@@ -153,11 +153,13 @@ class ClaimBatch(list[Claim]):
     is_cut_off = False
     #: There is news for a submitter.
     has_news = False
+    #: Steps were blocked, and left their turn to others.
+    has_blocked = False
 
     @property
     def is_to_go_on(self) -> bool:
         """Say whether another look may claim more; not after a look that found no room."""
-        return self.is_cut_off and bool(self)
+        return self.is_cut_off and (bool(self) or self.has_blocked)
 
 
 @collected_later
@@ -275,7 +277,12 @@ def _claim(
         and not give_up_doubtful(locked, step, worker)
     ]
     ready.sort(key=lambda pair: turn[pair[1].id])
-    batch += take(ready, locked_flow, own_room)
+    keys = room_of_keys(ready, in_turn=True)
+    batch += take(ready, locked_flow, own_room, keys=keys)
+    if keys is not None and keys.waited_for:
+        but = {claim.step_id for claim in batch}
+        batch.has_blocked = key_places.block(keys.waited_for, instant, but) > 0
+    is_held_up |= keys is not None and keys.is_undecided
     own_room.rate_seconds = HELD_SECONDS if is_held_up else locked_flow.seconds_to_next()
     left = {agent: own_room.left(agent) for agent in cut_off if locked_flow.room().get(agent)}
     own_room.is_used_up |= 0 in left.values()
@@ -307,8 +314,9 @@ def take(
     locked_flow: flow_control.LockedFlow,
     own_room: Room | None,
     waited_for: Collection[str] = (),
+    keys: limit_keys.KeyRoom | None = None,
 ) -> list[Claim]:
-    """Claim ready steps in memory while their agents and the calling process have room.
+    """Claim ready steps in memory while their agents, keys and the calling process have room.
 
     Leaves those of the agents in ``waited_for`` to their turn, and steps that this code does not
     know to a worker that does.
@@ -325,6 +333,8 @@ def take(
             continue
         if room_left[agent] <= 0:
             continue
+        if keys is not None and not keys.has_room(locked, step):
+            continue
         # Also for a step that waits for a process to itself: no younger one takes its place.
         room_left[agent] -= 1
         if not own_room.take(step, locked.now):
@@ -332,6 +342,8 @@ def take(
         # A call in doubt is queried first, and then perhaps made.
         calls = 1 + (step.spec.effect == Effect.QUERYABLE and step.is_in_doubt)
         locked_flow.spend(agent, calls)
+        if keys is not None:
+            keys.take(locked, step)
         locked.claim(step, own_room.worker, own_room.delivery)
         claims.append(
             Claim.of(
@@ -345,16 +357,29 @@ def take(
     return claims
 
 
+def room_of_keys(
+    ready: Sequence[tuple[LockedProcess, StepRow]], *, in_turn: bool = False
+) -> limit_keys.KeyRoom | None:
+    """Return the room of the keys in which steps need places; None, unread: they need none.
+
+    The flow rows of the steps' agents must be locked.
+    """
+    needed = {key: step.agent for locked, step in ready for key in limit_keys.needed(locked, step)}
+    return key_places.room(needed, in_turn=in_turn)
+
+
 def take_or_queue(
     ready: Sequence[tuple[LockedProcess, StepRow]],
     locked_flow: flow_control.LockedFlow,
     worker: str,
     waited_for: Collection[str],
     own_room: Room | None = None,
+    *,
+    keys: limit_keys.KeyRoom | None = None,
 ) -> list[Claim]:
     """Claim steps that have just become ready, or queue them behind those that wait already."""
     prompt = [pair for pair in ready if not pair[1].spec.delay_seconds]
-    claims = take(prompt, locked_flow, own_room, waited_for)
+    claims = take(prompt, locked_flow, own_room, waited_for, keys)
     for locked, step in ready:
         if step.state == StepState.WAITING:
             make_pending(locked, step, worker)

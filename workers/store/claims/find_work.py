@@ -25,6 +25,8 @@ class Look:
     has_untold: bool
     #: A step with children is due, or a child group has to be looked at.
     has_children: bool
+    #: A step waits for a place in a key.
+    has_blocked: bool
 
 
 def look(now: datetime | None = None) -> Look:
@@ -46,7 +48,9 @@ def look(now: datetime | None = None) -> Look:
         " OR (SELECT g.id FROM workers_childgroup g WHERE g.is_flagged"
         " ORDER BY g.id LIMIT 1) IS NOT NULL"
         " OR (SELECT k.group_id FROM workers_child k WHERE k.state = 'ended'"
-        " AND k.state IN ('open', 'ended') ORDER BY k.group_id LIMIT 1) IS NOT NULL"
+        " AND k.state IN ('open', 'ended') ORDER BY k.group_id LIMIT 1) IS NOT NULL,"
+        " (SELECT l.step_id FROM workers_live l WHERE l.state = 'blocked'"
+        " ORDER BY l.limit_key LIMIT 1) IS NOT NULL"
         f" FROM (SELECT {moment} AS at) c",
         [leases.POLL, sas.poll_seconds, *params],
     )[0]

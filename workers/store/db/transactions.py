@@ -6,7 +6,7 @@ not carried out.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
 
@@ -35,6 +35,8 @@ class _Last(threading.local):
     pipeline: ExitStack | None = None
     #: Checks to run after the commit.
     checks: list[Check]
+    #: What to do before the COMMIT, by verb; None: no ``durable`` is open.
+    before: dict[Callable[[Mapping[str, str]], object], dict[str, str]] | None = None
 
 
 _last = _Last()
@@ -54,8 +56,22 @@ class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
         super().__enter__()
         if self._takes_along:
             _last.pipeline, _last.checks = ExitStack(), []
+        self._is_outermost = _last.before is None
+        if self._is_outermost:
+            _last.before = {}
 
     def _end(self, kind: _Kind, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._is_outermost:
+            before, _last.before = _last.before or {}, None
+            try:
+                for verb, items in before.items() if error is None else ():
+                    verb(items)
+            except BaseException as failed:
+                self._close(type(failed), failed, failed.__traceback__)
+                raise
+        self._close(kind, error, trace)
+
+    def _close(self, kind: _Kind, error: BaseException | None, trace: TracebackType | None) -> None:
         if not self._takes_along:
             super()._end(kind, error, trace)
             _raise_lost(error)
@@ -76,6 +92,18 @@ class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
         _raise_lost(error)
         for check in _last.checks:
             check()
+
+
+def before_commit(verb: Callable[[Mapping[str, str]], object], items: Mapping[str, str]) -> None:
+    """Run a verb once as the last of this transaction's ``durable``, with all items given to it.
+
+    Whatever it locks is locked after everything else, and for the shortest time.  Without a
+    ``durable``, runs it now.  It may read no answers.
+    """
+    if _last.before is None:
+        verb(items)
+    else:
+        _last.before.setdefault(verb, {}).update(items)
 
 
 def _commit(pipeline: ExitStack) -> None:

@@ -9,9 +9,10 @@ from typing import Any, ParamSpec, TypeVar
 from workers.conf import sas
 from workers.models import Process, Spec, Step
 from workers.protocol.faults import FaultRecord
+from workers.rules import limit_keys
 from workers.rules.rows import Entry, ProcessRow, StepRow
 from workers.rules.transitions import LockedProcess
-from workers.store import alerts, journal, sinks, specs
+from workers.store import alerts, journal, key_places, sinks, specs
 from workers.store.db import dialect, transactions
 from workers.store.db.columns import columns_of
 from workers.store.db.transactions import Check, LostRow
@@ -235,6 +236,7 @@ def write(
             _count_as_read(processes)
             decide()
         checks.extend(write_part(processes))
+    _free_places(processes)
 
 
 def count_as_written(locked: LockedProcess) -> list[Entry]:
@@ -278,6 +280,14 @@ def decide_and_write(
             for locked in part:
                 decide(locked)
             checks.extend(write_part(part))
+    _free_places(processes)
+
+
+def _free_places(processes: Sequence[LockedProcess]) -> None:
+    """Un-block the next steps of keys in which the written moves may have freed a place."""
+    freed = {key: agent for locked in processes for key, agent in locked.freed_keys.items()}
+    if freed:
+        transactions.before_commit(key_places.unblock, freed)
 
 
 def write_part(processes: Sequence[LockedProcess], *, only_steps: bool = False) -> list[Check]:
@@ -312,6 +322,11 @@ def insert_planned(processes: Sequence[LockedProcess]) -> None:
                     undoes_id=planned.forward.id,
                     failure_threshold=int(sas.undo_threshold),
                     idempotency_key=f"{planned.forward.idempotency_key}:undo",
+                    limit_key=limit_keys.of_agent(
+                        planned.agent,
+                        (planned.forward.spec.undo or {}).get("per_key"),
+                        locked.process.limit_values,
+                    ),
                 )
                 for index, planned in enumerate(locked.planned)
             ]

@@ -34,6 +34,7 @@ _NEVER_UPDATED = frozenset(
             "is_filed",
             "result",
         ),
+        *("limit_values", "exclusive"),
     }
 )
 PROCESS_COLUMNS, STEP_COLUMNS = (

@@ -10,7 +10,7 @@ from workers.rules import apply_reply, hold_endings, restart
 from workers.rules.rows import Entry, StepRow
 from workers.rules.transitions import LockedProcess
 from workers.states import StepState
-from workers.store.claims.claim_steps import Claim, Room, take_or_queue
+from workers.store.claims.claim_steps import Claim, Room, room_of_keys, take_or_queue
 from workers.store.flow import flow_control
 from workers.store.locked import child_rows, load
 from workers.store.settle import conditions, end_processes
@@ -50,7 +50,8 @@ def carry_on(
     # Writing counts the steps as read: ask before it and after it.
     queued = _queued(processes)
     answers = answers or {}
-    agents = set(answers)
+    # Un-blocking locks these rows, too.
+    agents = set(answers) | {agent for p in processes for agent in p.freed_keys.values() if agent}
     if own_room is not None:
         agents |= {step.agent for _, step in ready} | set(freed)
     if news := child_rows.GroupNews(processes):
@@ -64,11 +65,13 @@ def carry_on(
     waited_for = locked_flow.waited_for()
     locked_flow.note_answers(answers)
     locked_flow.free(freed, deferred)
+    # Counted after the lock; what this transaction frees is given to whoever waits already.
+    keys = room_of_keys(ready) if own_room is not None else None
     claims: list[Claim] = []
     others = [locked for locked in processes if locked.process.id not in written.ended]
 
     def decide() -> None:
-        claims.extend(take_or_queue(ready, locked_flow, worker, waited_for, own_room))
+        claims.extend(take_or_queue(ready, locked_flow, worker, waited_for, own_room, keys=keys))
         for locked in others:
             apply_reply.finish(locked, worker)
 
@@ -80,13 +83,13 @@ def carry_on(
         queued.add(CHILDREN)
     if own_room is None:
         # Whoever is woken finds out whether any step is due.
-        return [], queued | set(freed)
+        return [], queued | set(freed) | _unblocked(processes)
     answering = {
         agent
         for agent, change in deferred.items()
         if change < 0 and locked_flow.bounds_answers(agent)
     }
-    return claims, queued | ((set(freed) | answering) & waited_for)
+    return claims, queued | ((set(freed) | answering) & waited_for) | _unblocked(processes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +178,16 @@ def _freed(processes: Sequence[LockedProcess]) -> dict[str, int]:
             and (step.state != StepState.PROCESSING or step.is_deferred)
         )
     )
+
+
+def _unblocked(processes: Sequence[LockedProcess]) -> set[str]:
+    """Return the agents of which a blocked step may get its turn by the end of the transaction."""
+    agents = {agent for locked in processes for agent in locked.freed_keys.values() if agent}
+    for locked in processes:
+        if locked.process.exclusive in locked.freed_keys:
+            # The next process mostly begins as this one did.
+            agents |= {step.agent for step in locked.forward_steps if not step.spec.after}
+    return agents
 
 
 def _deferred(processes: Sequence[LockedProcess]) -> dict[str, int]:

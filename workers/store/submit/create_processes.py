@@ -11,7 +11,7 @@ from workers.conf import sas
 from workers.definitions.effects import Effect
 from workers.definitions.workflow import StepSpec, Workflow
 from workers.models import Process
-from workers.rules import attributes, compensation
+from workers.rules import attributes, compensation, limit_keys
 from workers.rules import submission_keys as keys
 from workers.rules.rows import Entry, NewProcess
 from workers.rules.transitions import LockedProcess
@@ -53,7 +53,7 @@ def submit(
     is_last = not (is_judged or told or replaced)
     with prepared_plans.prepared(), transactions.writes(is_last=is_last):
         specs.keep(shared(workflow))
-        insert_rows.steps(processes, steps(workflow, at))
+        insert_rows.steps(processes, steps(workflow, at), _limit_keys(workflow, processes))
         insert_rows.attributes(
             [
                 {"process_id": process.pk, "name": name, "value": text}
@@ -159,6 +159,9 @@ def _process(
     deadline_at = request.deadline_at
     if deadline_at is None and workflow.deadline_seconds is not None:
         deadline_at = at + timedelta(seconds=workflow.deadline_seconds)
+    asked = attributes.asked_for(workflow)
+    values = attributes.texts(workflow, request) if asked else {}
+    values = {name: text for name, text in values.items() if name in asked}
     return Process(
         uid=submission_keys.new_id(place, workflow.name, key, use),
         workflow=workflow.name,
@@ -177,8 +180,24 @@ def _process(
         key_use=None if key is None else use,
         key_until=keys.until(request.key_for, at),
         group_id=request.group_id,
+        limit_values=values or None,
+        exclusive=attributes.exclusive_key(workflow, values),
         created_at=at,
     )
+
+
+def _limit_keys(workflow: Workflow, processes: Iterable[Process]) -> list[dict[str, Any]]:
+    """Return the keys of the steps whose agents are limited by an attribute."""
+    limited = [(i, spec) for i, spec in enumerate(workflow.steps) if spec.per_key is not None]
+    return [
+        {
+            "id": process.pk,
+            "position": position,
+            "limit_key": limit_keys.of_agent(spec.agent, spec.per_key, process.limit_values),
+        }
+        for position, spec in limited
+        for process in processes
+    ]
 
 
 def _submitted(process: Process, actor: str) -> Entry:

@@ -13,6 +13,7 @@ _PROCESS_COLUMNS = {
         *("uid", "workflow", "version", "subject", "state", "input", "no_return", "sequence"),
         *("needs_decision", "lane", "turn", "deadline_at", "on_deadline", "renews", "editable"),
         *("has_on_end", "created_at", "submission_key", "key_use", "key_until", "group_id"),
+        *("limit_values", "exclusive"),
     )
 }
 #: Columns of a step that differ by process, as SQL.  The last part of the key is the generation:
@@ -47,7 +48,7 @@ def processes(new: Sequence[Process]) -> None:
         [
             dialect.encode(
                 [{name: getattr(process, name) for name in _PROCESS_COLUMNS} for process in new],
-                ["input"],
+                ["input", "limit_values"],
             )
         ],
     )
@@ -57,24 +58,37 @@ def processes(new: Sequence[Process]) -> None:
         process._state.adding, process._state.db = False, "default"
 
 
-def steps(new: Sequence[Process], specs: Sequence[Mapping[str, Any]]) -> None:
+def steps(
+    new: Sequence[Process],
+    specs: Sequence[Mapping[str, Any]],
+    limit_keys: Sequence[Mapping[str, Any]] = (),
+) -> None:
     """Insert the steps of processes; values that are the same in all are sent once.
 
     ``specs`` are the columns of the steps, the same in every process of the workflow.
+    ``limit_keys`` are those of the steps that have one, by process and position.
     """
     own = {"id": "id", "turn": "instant", "stem": "text"}
     shared = {name: columns_of(Step)[name] for name in specs[0]}
     alike = ", ".join(f'"{name}"' for name in shared)
     picked = ", ".join(f's."{name}"' for name in shared)
+    own_columns, source, params = _OWN_COLUMNS, "", []
+    if limit_keys:
+        own_columns = {**_OWN_COLUMNS, "limit_key": "k.limit_key"}
+        kinds = {"id": "id", "position": "int", "limit_key": "text"}
+        source = f" LEFT JOIN {dialect.rows_as('k', kinds)} ON k.id = p.id"
+        source += " AND k.position = s.position"
+        params = [dialect.encode(limit_keys)]
     owners = [{"id": process.pk, "turn": process.turn, "stem": process.uid.hex} for process in new]
     dialect.execute(
-        f"INSERT INTO workers_step ({', '.join(_OWN_COLUMNS)}, {alike})"
-        f" SELECT {', '.join(_OWN_COLUMNS.values())}, {picked}"
-        f" FROM {dialect.rows_as('p', own)} CROSS JOIN {dialect.rows_as('s', shared)}"
+        f"INSERT INTO workers_step ({', '.join(own_columns)}, {alike})"
+        f" SELECT {', '.join(own_columns.values())}, {picked}"
+        f" FROM {dialect.rows_as('p', own)} CROSS JOIN {dialect.rows_as('s', shared)}{source}"
         " ORDER BY p.id, s.position",
         [
             dialect.encode(owners),
             dialect.encode(specs),
+            *params,
         ],
     )
 
