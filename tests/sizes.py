@@ -49,7 +49,7 @@ PARTS = (
 #: 551, ADR 120 by 1,191, ADR 118 by 1,039, ADR 117 by 457, ADR 116 by 72, ADR 115 by 186.
 PRODUCT = 51_631
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 76_025
+DOCS_WORDS = 76_022
 
 
 def lines_of_code(source: str) -> int:
