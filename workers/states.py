@@ -38,6 +38,8 @@ other; the step whose effect they undo becomes ``compensated``.  Not drawn:
 - a processed child goes to compensating when the step of its parent is undone
 """
 
+from datetime import UTC, datetime
+
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
@@ -169,6 +171,8 @@ ENDED_PROCESS_STATES = FINAL_PROCESS_STATES | {ProcessState.ERROR}
 LIVE_STEP_STATES = (StepState.PENDING, StepState.PROCESSING, StepState.ERROR)
 #: State of a live row only: its pending step waits for a place in a key.
 BLOCKED = "blocked"
+#: The complete-by of a step that waits for its children: they have times of their own.
+NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 #: A settled step lets its successors begin.
 SETTLED_STEP_STATES = frozenset({StepState.PROCESSED, StepState.SKIPPED})
 #: A closed step does nothing more by itself.

@@ -7,7 +7,7 @@ from django.test import Client
 
 from tests.fleets import born, fails, fleet
 from tests.programs import said
-from workers import Permanent, status
+from workers import Permanent, cancel, status
 from workers.client import explaining
 from workers.models import ChildGroup
 
@@ -36,6 +36,8 @@ def test_page_folds_the_children_with_counts_bar_faults_and_a_link(operator, bro
     assert f'<a href="/admin/workers/process/{stuck.pk}/change/">Child 2</a>' in html
     assert f'href="/admin/workers/process/?group={group.pk}"' in html
     assert "waits for its children: 6 of 7 have ended, 1 under way, 1 in error" in html
+    assert "9999-" not in html
+    assert "<dt>Failed</dt>" in html
 
 
 def test_list_of_a_group_has_its_children_alone(operator, broken):
@@ -63,6 +65,8 @@ def test_status_says_how_far_the_children_are(broken):
         "waits for its children: 6 of 7 have ended, 1 under way, 1 in error, which need an operator"
     )
     assert explaining.words()
+    # It has no time of its own: its children have theirs.
+    assert (step.complete_by, step.remaining_seconds) == (None, None)
 
 
 def test_terminal_shows_them(broken):
@@ -75,3 +79,12 @@ def test_terminal_shows_them(broken):
     assert line["faults"][0]["index"] == 2
     child = json.loads(said("sas", "process", "show", str(born().first().pk), "--json"))
     assert child["parent"]["subject"] == "Fleet"
+
+
+def test_undone_children_are_not_called_failed(operator, broken, wire, clock):
+    cancel(broken.pk, actor="operator:ann", reason="no longer wanted")
+    wire.run_until_settled(clock)
+
+    assert "<dt>Undone or failed</dt>" in page(operator, broken)
+    text = said("sas", "process", "show", str(broken.pk))
+    assert "Children of each: 7 of 7 ended, 7 undone or failed, 0 under way, no more" in text

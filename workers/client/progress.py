@@ -145,7 +145,7 @@ def _attributes(process: Process) -> dict[str, Any]:
 
 
 def _step(step: Step, explanation: str, now: datetime) -> StepProgress:
-    remaining = (step.complete_by - now).total_seconds() if step.complete_by else None
+    remaining = (step.due_by - now).total_seconds() if step.due_by else None
     is_parked = step.state == StepState.PENDING and step.not_before is not None
     retry = (step.not_before - now).total_seconds() if is_parked and step.not_before else None
     retry = retry if retry is not None and retry > 0 else None
@@ -158,7 +158,7 @@ def _step(step: Step, explanation: str, now: datetime) -> StepProgress:
         failure_threshold=step.failure_threshold,
         timeout_seconds=step.spec.timeout_seconds,
         started_at=step.started_at,
-        complete_by=step.complete_by,
+        complete_by=step.due_by,
         remaining_seconds=remaining,
         not_before=step.not_before,
         retry_seconds=retry,

@@ -1,5 +1,6 @@
 """One unit of a process."""
 
+from datetime import datetime
 from typing import Any
 
 from django.db import models
@@ -10,7 +11,7 @@ from django.utils import timezone
 from workers.models.process import Process
 from workers.models.spec import Spec
 from workers.specs import SpecRow
-from workers.states import StepState
+from workers.states import NEVER, StepState
 
 
 class Step(models.Model):
@@ -162,6 +163,11 @@ class Step(models.Model):
         # A page asks for the specs of all steps of a process.
         steps = Step.objects.filter(process=self.process_id)
         return steps.order_by().values("spec_digest")
+
+    @property
+    def due_by(self) -> datetime | None:
+        """When the present attempt must be over; None: never, or there is none."""
+        return None if self.complete_by == NEVER else self.complete_by
 
     @property
     def timeout_seconds(self) -> int:

@@ -6,7 +6,6 @@ it keeps its place and waits for an operator, as everything in error does.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from workers.definitions.children import DEEPEST, MOST_CHILDREN, MOST_ITEM_BYTES
@@ -16,8 +15,6 @@ from workers.rules.transitions import LockedProcess
 from workers.runtime.json_text import encode_document
 from workers.states import UNDONE_PROCESS_STATES, ProcessState
 
-#: The complete-by of a step that waits for its children: they have times of their own.
-NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 #: The fault codes of a step whose items cannot be had, and of which too many children failed.
 UNUSABLE = "children_unusable"
 FAILED = "children_failed"

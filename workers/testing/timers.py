@@ -6,9 +6,8 @@ from datetime import datetime, timedelta
 
 from workers.conf import sas
 from workers.definitions import known, registry
-from workers.rules.child_groups import NEVER
 from workers.rules.rate_limit import Bucket
-from workers.states import OPEN_PROCESS_STATES, ProcessState, StepState
+from workers.states import NEVER, OPEN_PROCESS_STATES, ProcessState, StepState
 from workers.store.db import dialect
 from workers.store.flow import due_steps
 from workers.store.flow.flow_control import LockedFlow

@@ -49,6 +49,11 @@ class ChildGroupLine:
         return max(0, (self.group.total or 0) - self.ended - self.under_way)
 
     @property
+    def failures(self) -> str:
+        """Return what ``failed`` counts: once births are stopped, the undone ones, too."""
+        return _("undone or failed") if self.group.stopped else _("failed")
+
+    @property
     def words(self) -> str:
         """Return what happens to the children now."""
         if self.group.is_undoing:

@@ -175,7 +175,7 @@ def _clock(step: Step, progress: StepProgress, standing: ProcessSnapshot) -> Saf
         return ""
     if step.state == StepState.PENDING and progress.retry_seconds is not None:
         return badges.countdown(step.not_before, standing.now, _("again in %s"), _("due"))
-    return badges.countdown(step.complete_by, standing.now, is_alarm=True)
+    return badges.countdown(step.due_by, standing.now, is_alarm=True)
 
 
 def pretty(value: Any) -> str:

@@ -28,7 +28,8 @@ def lines(report: Panel) -> Iterable[str]:
     )
     for group in report.children:
         yield ""
-        counts = f"{group.ended} of {group.group.total} ended, {group.group.failed} failed"
+        failed = f"{group.group.failed} {group.failures}"
+        counts = f"{group.ended} of {group.group.total} ended, {failed}"
         yield f"Children of {group.step}: {counts}, {group.under_way} under way, {group.words}"
         for child in group.faults:
             yield f"  {child.index}  {child.state}  {child.fault}"

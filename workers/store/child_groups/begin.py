@@ -12,7 +12,7 @@ from workers.rules.apply_reply import apply_reply
 from workers.rules.operator_commands import LONGEST_DEFERRAL
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
-from workers.states import StepState
+from workers.states import NEVER, StepState
 from workers.store.db import dialect
 from workers.store.db.transactions import durable
 from workers.store.flow import due_steps
@@ -63,7 +63,7 @@ def _begin(locked: LockedProcess, step: StepRow, worker: str) -> None:
         return
     apply_reply(locked, replace(reply, deferral={"seconds": LONGEST_DEFERRAL}), worker)
     if step.deferral is not None:
-        step.complete_by = child_groups.NEVER
+        step.complete_by = NEVER
         # Where the children are found until the step has a result.
         step.deferral = {**step.deferral, "group": group_id}
 

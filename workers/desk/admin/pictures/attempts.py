@@ -138,7 +138,7 @@ def _add_present(
             open_attempt = Attempt(number=step.attempt, ready_at=since)
             history.attempts.append(open_attempt)
         open_attempt.called_at = step.started_at
-        open_attempt.due_by = step.complete_by
+        open_attempt.due_by = step.due_by
         open_attempt.agent = step.agent
     elif step.state == StepState.PENDING and ready_at is not None:
         # It waits; no claim yet.
