@@ -10,7 +10,7 @@ from tests.integration.conftest import NOW, only
 from tests.integration.test_store_settling import a_result
 from tests.toyflow import agents as toy
 from workers import NewProcess, Permanent, Transient, cancel, pause, status, submit, submit_many
-from workers.client import explaining
+from workers.client import explaining, operations
 from workers.definitions.per_key import PerKey
 from workers.models import LiveStep, Process, Step
 from workers.ops import invariants, wait_facts
@@ -337,6 +337,24 @@ def test_cancelled_process_that_was_next_passes_its_turn_on():
 
     assert Process.objects.get(pk=first.pk).state == "processed"
     assert states(third) == ["pending"] * 2
+
+
+def test_sibling_that_stayed_blocked_when_its_process_began_is_unblocked_by_the_poll():
+    first, _, third = exclusive(7), exclusive(7, version=2), exclusive(7)
+    claim(ALL)
+    # Written by an operator, one of its steps is in the queue again, ...
+    later = NOW + timedelta(seconds=1)
+    operations.postpone(third.pk, "left", later, actor="operator:o", reason="r", now=NOW)
+    settle(claim_of(first))
+    settle(claim({"toy.gamma"}))
+    # ... and its agent comes before that of the process whose turn it is.
+    assert owners(claim({"toy.alpha"}, later)) == [third.pk]
+    assert states(third) == ["processing", "blocked"]
+
+    assert key_places.mend() == 1
+
+    assert states(third) == ["processing", "pending"]
+    assert key_places.mend() == 0
 
 
 def claim_of(process):

@@ -31,6 +31,13 @@ HELD = (
     " AND h.state IN ('processing', 'compensating', 'error'))"
 )
 
+#: SQL that is true if a step is blocked by an exclusive key ``k.key`` that its own process holds.
+_HOLDER_IS_BLOCKED = (
+    "EXISTS (SELECT 1 FROM workers_live b JOIN workers_step s ON s.id = b.step_id"
+    " JOIN workers_process p ON p.id = s.process_id"
+    " WHERE b.limit_key = k.key AND b.state = 'blocked' AND p.state <> 'pending')"
+)
+
 
 def is_exclusive(key: str) -> bool:
     """Say whether a key limits processes, not calls."""
@@ -214,8 +221,9 @@ def waits(process_ids: Collection[int], most: int) -> dict[int, Blocked]:
 def mend() -> int:
     """Un-block the steps of keys that have room; return how many keys there were.
 
-    There are few: those whose next step cannot take its turn, because it is paused or held, and
-    those with a new window.  Looks at ``POLLED`` keys, and goes on from there the next time.
+    There are few: those whose next step cannot take its turn, because it is paused or held, those
+    of a process that began out of its turn with another step, and those with a new window.  Looks
+    at ``POLLED`` keys, and goes on from there the next time.
     """
     global _poll_after  # noqa: PLW0603 (whichever process polls gets round)
     following = (
@@ -229,7 +237,8 @@ def mend() -> int:
     rows = dialect.fetch(
         f"WITH RECURSIVE k(key) AS (SELECT {following.format('%s')} UNION ALL"
         f" SELECT {following.format('k.key')} FROM k WHERE k.key IS NOT NULL)"
-        f" SELECT k.key, {agent}, {_AT_WORK.format(key='k.key')}, {HELD.format(key='k.key')}"
+        f" SELECT k.key, {agent}, {_AT_WORK.format(key='k.key')},"
+        f" {HELD.format(key='k.key')} AND NOT {_HOLDER_IS_BLOCKED}"
         " FROM k WHERE k.key IS NOT NULL LIMIT %s",
         [_poll_after, POLLED],
     )
