@@ -43,7 +43,7 @@ PARTS = (
     Part("test kit", "workers/testing", lines=1_151, files=13),
     Part("shop", "orders", lines=8_790, files=133),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=70_769, files=726),
+    Part("tests", "tests", lines=70_888, files=726),
 )
 #: The product in all, without tests.  Only a decision raises it, and is named here: ADR 119 by
 #: 557, ADR 120 by 1,198, ADR 118 by 1,039, ADR 117 by 457, ADR 116 by 72, ADR 115 by 186.

@@ -2,9 +2,14 @@
 
 from tests.crashes.scenario import Scenario, does, services
 from tests.toyflow import agents as toy
-from workers import NewProcess, submit_many
+from workers import NewProcess, pause, submit, submit_many
 from workers.models import LiveStep, Process
-from workers.testing import Aftermath
+from workers.protocol.messages import Reply
+from workers.store import key_places
+from workers.store.claims import claim_steps
+from workers.store.settle import settle_replies
+from workers.testing import Aftermath, Wire
+from workers.testing.agent_processes import room as anywhere
 
 KINDS = ("toy_keyed", "toy_exclusive")
 
@@ -34,11 +39,36 @@ def _all_in_turn(after: Aftermath) -> None:
     assert set(services().count().values()) <= {0, 3}
 
 
+def _behind_a_paused_one(wire: Wire) -> None:
+    """Three of one customer: one is done, the next one's order is paused, and one is blocked."""
+    toy.script["toy.keyed"] = does
+    rows = [
+        submit("toy_keyed", subject=f"Keyed {n}", input={}, attributes={"customer": 7})
+        for n in range(3)
+    ]
+    (claim,) = claim_steps.claim_due({"toy.keyed"}, anywhere())
+    pause(rows[1].pk, actor="operator:ann", reason="not yet")
+    settle_replies.apply([Reply(claim.step_id, claim.claim_id, claim.attempt, {})], "agent")
+    assert LiveStep.objects.filter(state="blocked").count() == 1
+
+
+def _passed_by(after: Aftermath) -> None:
+    states = list(Process.objects.order_by("pk").values_list("state", flat=True))
+    assert states == ["processed", "pending", "processed"]
+
+
 SCENARIOS = [
     Scenario(
         "block and un-block",
         _submit,
         _all_in_turn,
-        brief=("claim_steps.claim_due", "settle_replies.apply", "key_places.mend"),
-    )
+        brief=("claim_steps.claim_due", "settle_replies.apply"),
+    ),
+    Scenario(
+        "un-block behind a paused one",
+        key_places.mend,
+        _passed_by,
+        prepare=_behind_a_paused_one,
+        brief=("key_places.mend",),
+    ),
 ]

@@ -19,7 +19,12 @@ from workers.store.settle import filed_replies
 Toy = Callable[..., Process]
 
 NOTHING = Look(
-    has_filed=False, has_flagged=False, is_poll_due=False, has_untold=False, has_children=False
+    has_filed=False,
+    has_flagged=False,
+    is_poll_due=False,
+    has_untold=False,
+    has_children=False,
+    has_blocked=False,
 )
 
 

@@ -21,7 +21,7 @@ from tests.factories import AlertFactory, put
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_poison_rows import flagged, still, submitted
 from tests.integration.test_store_settling import a_result
-from workers import supervisor
+from workers import Schedule, supervisor
 from workers.celery.own_tasks import OwnTask
 from workers.client.submission import submit
 from workers.desk import wake_ups
@@ -48,7 +48,7 @@ from workers.ops.doctor.registry import Need, Probe
 from workers.rules.rows import NewSink
 from workers.runtime import db_connections
 from workers.scheduler import look
-from workers.store import duties, live_workers
+from workers.store import duties, live_workers, schedules
 from workers.store.duties import When
 from workers.store.settle import filed_replies
 from workers.testing import frozen_clock
@@ -151,6 +151,7 @@ def scene() -> tuple[list[Process], dict[Callable[[Process], bool], Process]]:
     )
     # One for each kind of junk, and the last, which stays as it is.
     for number in range(len(JUNK) + 1):
+        schedules.write(Schedule(f"plan-{number}", "toy_line", every=LATER - NOW), {}, NOW)
         Child.objects.create(group=group, index=number, item={})
         name = f"route-{number}"
         Route.objects.create(name=name, kind="mail", address=f"{name}@example.org", time_zone="UTC")
@@ -253,3 +254,4 @@ def test_no_column_of_a_row_stops_what_works_on_many(wire, model, column, settin
     figures = minutes.of_span(Span.MINUTE, NOW, LATER)
     assert f"toy.{len(JUNK)}" in [of_agent.agent for _at, of_agent in figures]
     assert BulkJob.objects.order_by("pk").last().state == "done"
+    assert Process.objects.filter(subject__startswith=f"plan-{len(JUNK)}").exists()

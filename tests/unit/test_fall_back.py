@@ -58,7 +58,13 @@ def test_once_that_is_undone_the_next_agent_begins():
     assert (step.state, step.agent, step.spec.fallbacks) == ("waiting", "courier.book", ())
     assert (step.idempotency_key, step.spec.undo) == (
         "stem:0:2",
-        {**UNDO, "agent": "courier.cancel", "effect": None, "key_retention_seconds": None},
+        {
+            **UNDO,
+            "agent": "courier.cancel",
+            "effect": None,
+            "key_retention_seconds": None,
+            "per_key": None,
+        },
     )
     assert evidence.of(step) == "none"
     assert apply_reply.ready_steps(locked, "scheduler") == [step]

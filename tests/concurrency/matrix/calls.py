@@ -49,13 +49,18 @@ from workers.store import (
     installation,
     isolation,
     journal,
+    key_places,
     leases,
     live_workers,
     old_processes,
     old_rows,
+    schedules,
     sinks,
     worker_alerts,
 )
+from workers.store.child_groups import begin as child_begin
+from workers.store.child_groups import carry_on as child_carry_on
+from workers.store.child_groups import expand as child_expand
 from workers.store.claims import claim_steps, release
 from workers.store.db import dialect
 from workers.store.expire import expire_claims
@@ -136,6 +141,12 @@ def _prune(batch: int) -> Any:
     return [list(rows.prune(batch)) for rows in tables]
 
 
+def _steer_schedule(name: str, *, actor: str, reason: str) -> None:
+    with schedules.steered(name, "schedule_paused", actor=actor, reason=reason) as (row, at, _):
+        row.paused_at = at
+
+
+update_wrapper(_steer_schedule, schedules.steered)
 update_wrapper(_unbegun, release.unbegun)
 update_wrapper(_prune, old_rows.OldRows.prune)
 
@@ -181,6 +192,7 @@ PROCESS, STEP, KEY, USER, INCIDENT, ALERT, ROUTE, VIEW_ID, JOB, SINK_ID, REQUEST
 )
 WHERE = PROCESS, STEP
 ALONE, CLAIMS = Of(lambda scene: [scene.process_id]), Of(lambda scene: [scene.claim()])
+GROUP = Of(attrgetter("group_id"))
 SUBJECT, SEEN = Of(lambda scene: str(scene.process_id)), Of(lambda scene: {scene.process_id: 0})
 SINK, DELIVERY, THE_ROUTE, REPLY = Of(_sink), Of(_delivery), Of(_route), Of(Scene.reply)
 PROGRESS = Of(lambda scene: [sinks.SinkProgress(_sink(scene), 1)])
@@ -253,6 +265,16 @@ _OF_PROCESSES = (
     ),
     call(undo_requests.decide, REQUEST, on=desk.asked_to_undo, **DECLINED),
 )
+_OF_GROUPS_KEYS_AND_SCHEDULES = (
+    call(child_begin.begin, 10, "scheduler", on=desk.with_a_list),
+    call(child_expand.expand, GROUP, [{}, {}], on=desk.to_expand),
+    call(child_carry_on.carry_on, GROUP, "scheduler", None, on=desk.listed),
+    call(child_carry_on.lasting, GROUP, [], on=desk.listed),
+    call(key_places.mend, on=desk.blocked),
+    call(schedules.write, desk.HOURLY, {}, on=order.submitted),
+    call(schedules.fail, "hourly", ValueError("no"), on=desk.scheduled),
+    call(_steer_schedule, "hourly", on=desk.scheduled, **OPERATOR),
+)
 _OF_THE_DESK = (
     call(alerts.raise_alert, "restored", "look", subject=SUBJECT, now=NOW, on=order.submitted),
     call(alert_commands.acknowledge, ALERT, USER, on=order.in_error, **BY_ANN),
@@ -324,5 +346,8 @@ _OF_RELAYS = (
     call(routes.delete, THE_ROUTE, on=desk.noted, **BY_ANN),
     call(routes.mute, THE_ROUTE, NOW, on=desk.routed, **BY_ANN),
 )
-CALLS: tuple[Call, ...] = (*_OF_PROCESSES, *_OF_THE_DESK, *_OF_UPKEEP, *_OF_RELAYS)
+CALLS: tuple[Call, ...] = (
+    *(*_OF_PROCESSES, *_OF_GROUPS_KEYS_AND_SCHEDULES),
+    *(*_OF_THE_DESK, *_OF_UPKEEP, *_OF_RELAYS),
+)
 BY_NAME = {one.name: one for one in CALLS}

@@ -3,7 +3,8 @@
 from datetime import datetime, timedelta
 
 from tests.concurrency.matrix.order_scenes import at_work, in_error, submitted
-from tests.concurrency.matrix.scene import NOW, OPERATOR, Scene, ann, at
+from tests.concurrency.matrix.scene import NOW, OPERATOR, Scene, ann, at, here
+from workers import Schedule
 from workers.client import operations
 from workers.client.submission import submit
 from workers.desk.models import Incident, Route
@@ -21,14 +22,20 @@ from workers.desk.store import (
     saved_views,
 )
 from workers.desk.store.probe_results import ProbeOutcome
-from workers.models import Alert, Installation, Process
+from workers.models import Alert, ChildGroup, Installation, Process
+from workers.protocol.messages import Reply
 from workers.rules.approved_acts import Act
-from workers.store import alert_resolution, leases, old_processes, old_rows, sinks
+from workers.store import alert_resolution, leases, old_processes, old_rows, schedules, sinks
 from workers.store.alerts import raise_alert
+from workers.store.child_groups.begin import begin as begin_groups
+from workers.store.child_groups.expand import expand
+from workers.store.claims import claim_steps
 from workers.store.db import dialect
 from workers.store.flow import flow_settings, holds
 from workers.store.operate import lost_commits, undo_requests
+from workers.store.settle import settle_replies
 
+HOURLY = Schedule("hourly", "race_file", cron="0 * * * *")
 YEARS = 3 * 366 * 86_400.0
 FOUND_BAD = ProbeOutcome(
     "toys.bad", "error", [{"level": "error", "what": "bad", "why": "", "remedy": ""}]
@@ -55,6 +62,54 @@ def rated() -> Scene:
     scene = submitted()
     with at(50):
         flow_settings.set_flow("toy.alpha", {"rate_per_second": 1}, **OPERATOR)
+    return scene
+
+
+def with_a_list() -> Scene:
+    """Beside the order a step is to have its children."""
+    scene = submitted()
+    with at(50):
+        submit("race_list", subject="List", input={})
+    return scene
+
+
+def listed() -> Scene:
+    """Its children have rows, and none is born."""
+    scene = with_a_list()
+    with at(40):
+        begin_groups(10, "scheduler")
+        scene.group_id = ChildGroup.objects.get().pk
+        expand(scene.group_id, [{}, {}])
+    return scene
+
+
+def to_expand() -> Scene:
+    """It has a group, and its children have no rows."""
+    scene = with_a_list()
+    with at(40):
+        begin_groups(10, "scheduler")
+        scene.group_id = ChildGroup.objects.get().pk
+    return scene
+
+
+def blocked() -> Scene:
+    """Two calls of a customer are blocked, and the next one's order is paused."""
+    scene = submitted()
+    with at(50):
+        rows = [
+            submit("toy_keyed", subject=f"Keyed {n}", input={}, attributes={"customer": 7})
+            for n in range(3)
+        ]
+        (claim,) = claim_steps.claim_due({"toy.keyed"}, here())
+        operations.pause(rows[1].pk, **OPERATOR)
+        settle_replies.apply([Reply(claim.step_id, claim.claim_id, claim.attempt, {})], "agent")
+    return scene
+
+
+def scheduled() -> Scene:
+    scene = submitted()
+    with at(50):
+        schedules.write(HOURLY, {})
     return scene
 
 

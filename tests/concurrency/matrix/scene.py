@@ -14,6 +14,7 @@ from uuid import uuid4
 from django.contrib.auth.models import User
 from msgspec import structs
 
+from workers.definitions.children import Children
 from workers.definitions.registry import register_workflow
 from workers.definitions.workflow import OnFailure, Undo, Workflow, step
 from workers.desk.models import Incident, Route, SavedView
@@ -50,6 +51,14 @@ register_workflow(
         told_as="toy",
     )
 )
+register_workflow(Workflow("race_file", 1, (step("only", "toy.alpha"),)))
+register_workflow(
+    Workflow(
+        "race_list",
+        1,
+        (step("files", children=Children("race_file", lambda given, results: [{}, {}])),),
+    )
+)
 
 
 @dataclass
@@ -70,6 +79,7 @@ class Scene:
     incident_id: int = 0
     route_id: int = 0
     view_id: int = 0
+    group_id: int = 0
     delivery: deliveries.ClaimedDelivery | None = None
 
     def look(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from django.apps import apps
 from django.db import transaction
 
+from workers.definitions.children import CHILDREN
 from workers.store.db import dialect
 
 #: What differs from run to run and decides nothing.  Turns are reckoned without a lock: of two
@@ -74,6 +75,9 @@ def _plain(row: dict[str, Any], names: dict[str, dict[int, str]]) -> dict[str, A
     plain = {key: value for key, value in row.items() if key not in _RANDOM}
     for key in _IF_SET & set(plain):
         plain[key] = plain[key] is not None
+    if plain.get("deferral"):
+        # A row of its own, which is among the others.
+        plain["deferral"] = {**plain["deferral"], "group": "group" in plain["deferral"]}
     for key in set(names) & set(plain):
         plain[key] = names[key].get(plain[key])
     return plain
@@ -94,9 +98,9 @@ def difference(one: Picture, other: Picture) -> list[str]:
 
 
 def claims_of(rows: Rows) -> set[str]:
-    """Return the claims that rows hold, as hex."""
+    """Return the claims that rows hold, as hex; no agent is sent that of a list of children."""
     return {
         row["claim_id"].replace("-", "")
         for row in json.loads(rows["workers_step"])
-        if row["claim_id"] is not None
+        if row["claim_id"] is not None and row["agent"] != CHILDREN
     }

@@ -27,7 +27,7 @@ class ProcessAdmin(ProcessListAdmin):
         *("subject", "workflow", "state_mark", "current_step"),
         *("failures", "complete_by", "why", "age"),
     )
-    never_asked = ("input", "lane")
+    never_asked = ("input", "lane", "limit_values", "exclusive")
     # By columns with an index; ids are in the order of time.
     sortable_by = ("age",)
     list_filter = (*PROCESS_FILTERS, filters.WorkflowFilter)
