@@ -154,7 +154,8 @@ def _copy(cursor, table: str) -> None:
     ]
     quoted = ", ".join(f'"{name}"' for name, _ in columns)
     of = "t.kind" if table == "workers_live" else "q.kind"
-    key = {"workers_live": "step_id", "orders_order": "number"}.get(table, "id")
+    keys = {"workers_live": "step_id", "workers_attribute": "process_id", "orders_order": "number"}
+    key = keys.get(table, "id")
     cursor.execute(
         f"INSERT INTO {table} ({quoted}) SELECT {', '.join(values)}"
         f" FROM copied c JOIN ({source}) ON {of} = c.kind ORDER BY c.place, s.{key}"
