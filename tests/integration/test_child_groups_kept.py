@@ -1,16 +1,22 @@
 """Child groups are pruned, erased, exported and restored with their parents."""
 
 import json
+from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from django.test import override_settings
 
 from tests.fleets import BY, born, fails, fleet, state_of, step_of
 from tests.toyflow import agents as toy
-from workers import Permanent, resubmit, submit
+from workers import Permanent, StateError, resubmit, submit
+from workers.client import operations
+from workers.definitions import amounts
 from workers.models import Alert, Attribute, Child, ChildGroup, Process
 from workers.privacy import erase as erasing
 from workers.privacy import persons
+from workers.rules.approved_acts import Act
+from workers.rules.two_persons import GOOD_FOR
 from workers.store import old_processes
 from workers.store.operate import after_restore
 from workers.testing import assert_invariants
@@ -65,6 +71,70 @@ def test_erasing_a_parent_erases_its_children_and_their_items(wire, clock):
         [*Child.objects.values_list("item", flat=True), *born().values_list("input", flat=True)]
     )
     assert "example.com" not in kept
+
+
+def test_erasing_reaches_children_of_children_and_those_that_were_born_again(wire, clock):
+    """The level between declares nothing personal; a child that failed has a second process."""
+    fails(1)
+    items = [{"items": [{"email": f"ann{n}@example.com", "number": n} for n in (0, 1)]}]
+    process = submit("toy_personal_levels", subject="Levels", input={"items": items})
+    wire.run_until_settled(clock)
+    fails()
+    resubmit(Process.objects.get(workflow="toy_fleet_of_persons").pk, **BY)
+    wire.run_until_settled(clock)
+    assert state_of(process) == "processed"
+    persons_of = Process.objects.filter(workflow="toy_personal_child")
+    assert persons_of.count() == 3
+
+    erasing.erase(process.pk, **BY)
+    assert not persons_of.filter(erased_at=None).exists()
+    assert_invariants()
+
+
+def test_a_child_that_has_not_ended_keeps_all_from_being_erased(wire, clock):
+    process = personal_fleet()
+    wire.run_until_settled(clock)
+    Process.objects.filter(pk=born().last().pk).update(state="error", finished_at=None)
+    with pytest.raises(StateError, match="Fleet/2"):
+        erasing.erase(process.pk, **BY)
+    assert not Process.objects.exclude(erased_at=None).exists()
+
+
+@pytest.mark.parametrize(
+    ("known", "code"), [(3, "two_persons"), (2, "two_persons_unknown")], ids=["known", "unknown"]
+)
+def test_children_are_erased_with_their_parent_by_two_persons(
+    wire, clock, settings, monkeypatch, known, code
+):
+    """Three children of 100 each, of a parent of 1."""
+    settings.SAS_TWO_PERSONS_ABOVE = "300"
+    process = personal_fleet()
+    wire.run_until_settled(clock)
+    worths = {child.pk: Decimal(100) for child in born()[:known]} | {process.pk: Decimal(1)}
+    monkeypatch.setattr(
+        amounts, "_appraisers", [lambda ids: {i: worths[i] for i in ids if i in worths}]
+    )
+    with pytest.raises(StateError) as refusal:
+        erasing.erase(process.pk, **BY)
+    assert refusal.value.code == code
+    assert not Process.objects.exclude(erased_at=None).exists()
+
+    request = operations.ask_for_approval(process.pk, Act("erase"), **BY)
+    decision = operations.decide_approval(request, is_approved=True, actor="operator:bob")
+    assert decision.refusal is None
+    assert not Process.objects.filter(erased_at=None).exists()
+
+
+def test_an_approval_that_is_refused_erases_no_children(wire, clock):
+    process = personal_fleet()
+    wire.run_until_settled(clock)
+    request = operations.ask_for_approval(process.pk, Act("erase"), **BY)
+    with pytest.raises(StateError, match="somebody else decides"):
+        operations.decide_approval(request, is_approved=True, actor=BY["actor"])
+    late = clock.now + GOOD_FOR + timedelta(seconds=1)
+    decision = operations.decide_approval(request, is_approved=True, actor="operator:bob", now=late)
+    assert decision.refusal is not None
+    assert not Process.objects.exclude(erased_at=None).exists()
 
 
 def test_export_names_items_of_children_that_were_never_born(wire, clock):

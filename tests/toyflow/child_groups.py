@@ -78,6 +78,22 @@ PERSONAL_FLEET = register_workflow(
         personal=("items",),
     )
 )
+#: The level between declares nothing personal.
+FLEET_OF_PERSONS = register_workflow(
+    Workflow(
+        "toy_fleet_of_persons",
+        1,
+        (step("each", children=Children("toy_personal_child", _items, at_once=2)),),
+    )
+)
+PERSONAL_LEVELS = register_workflow(
+    Workflow(
+        "toy_personal_levels",
+        1,
+        (step("each", children=Children("toy_fleet_of_persons", _items, at_once=2)),),
+        personal=("items",),
+    )
+)
 NAMED_CHILD = register_workflow(
     Workflow("toy_named_child", 1, (step("make", "toy.alpha"),), attributes={"customer": int})
 )

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.db import ProgrammingError, transaction
@@ -20,6 +21,7 @@ from workers.rules.transitions import LockedProcess
 from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.states import FINAL_PROCESS_STATES
+from workers.store.child_groups import groups
 from workers.store.locked import load
 from workers.store.operate import steering, two_persons, undo_requests
 
@@ -54,18 +56,31 @@ def erase(
     since ``sequence``, and if it takes two persons.
     """
     storable_text.check_all(actor=actor, reason=reason)
-    # Children first: after a crash the parent is not erased yet, and is erased again.
-    for child_id in _children(process_id):
-        erase(child_id, actor=actor, reason=reason, now=now)
     amounts = two_persons.worth([process_id], actor)
+    _check(process_id, actor, amounts, sequence, now)
+    _erase_children(process_id, actor, reason, now)
     with refused_where_forbidden(), durable("erase.erase"):
         locked = steering.lock(process_id, sequence, now)
         paths = plan(locked)
         two_persons.refuse_alone(locked, paths, actor, amounts)
-        if carry_out(locked, actor, reason) != reason:
-            raise refused("erase_reason")
-        load.write([locked])
+        _carry_out_whole(locked, actor, reason)
     return paths
+
+
+def _carry_out_whole(locked: LockedProcess, actor: str, reason: str) -> None:
+    if carry_out(locked, actor, reason) != reason:
+        raise refused("erase_reason")
+    load.write([locked])
+
+
+def _erase_children(process_id: int, actor: str, reason: str, now: datetime | None = None) -> None:
+    """Erase what is below a process, each in its own transaction.
+
+    Before the process itself: after a crash that is not erased yet, and is erased again.
+    """
+    for child in _children(process_id):
+        with refused_where_forbidden(), durable("erase.erase"):
+            _carry_out_whole(steering.lock(child.pk, None, now), actor, reason)
 
 
 @contextmanager
@@ -82,8 +97,18 @@ def refused_where_forbidden() -> Iterator[None]:
 def preview(process_id: int, *, actor: str) -> list[str]:
     """Return what ``erase`` would erase now, as paths; raise as it would.  Changes nothing."""
     amounts = two_persons.worth([process_id], actor)
+    return _check(process_id, actor, amounts, None, None)
+
+
+def _check(
+    process_id: int,
+    actor: str,
+    amounts: Mapping[int, Decimal],
+    sequence: int | None,
+    now: datetime | None,
+) -> list[str]:
     with transaction.atomic():
-        locked = steering.lock(process_id, None, None)
+        locked = steering.lock(process_id, sequence, now)
         paths = plan(locked)
         two_persons.refuse_alone(locked, paths, actor, amounts)
     return paths
@@ -102,16 +127,19 @@ def plan(locked: LockedProcess) -> list[str]:
         raise StateError(str(unknown)) from None
     if not paths:
         raise refused("erase_nothing_declared", subject=process.subject, workflow=process.workflow)
+    for child in _children(process.id):
+        if child.state not in FINAL_PROCESS_STATES:
+            raise refused("erase_not_ended", subject=child.subject, state=child.state)
     return list(paths)
 
 
-def _children(process_id: int) -> list[int]:
-    """Return the children of a process whose workflow declares something personal."""
-    declared = {workflow.name for workflow in registry.workflows() if workflow.personal}
-    rows = Child.objects.filter(
-        group__step__process=process_id, process__workflow__in=declared, process__erased_at=None
-    )
-    return list(rows.order_by("pk").values_list("process_id", flat=True))
+def _children(process_id: int) -> list[Process]:
+    """Return what is below a process, declares something personal and is not erased."""
+    declared = [workflow.name for workflow in registry.workflows() if workflow.personal]
+    rows = Process.objects.filter(workflow__in=declared, erased_at=None).only("subject", "state")
+    below = [member for _, member in groups.families([process_id]) if member != process_id]
+    found = rows.in_bulk(below)
+    return [found[child_id] for child_id in below if child_id in found]
 
 
 def carry_out(locked: LockedProcess, actor: str, reason: str) -> str:
@@ -200,5 +228,5 @@ def _on_approval(locked: LockedProcess, act: Act, actor: str, reason: str) -> li
 
 
 undo_requests.STORE_VERBS["erase"] = undo_requests.StoreVerb(
-    lambda locked, act: plan(locked), _on_approval
+    lambda locked, act: plan(locked), _on_approval, _erase_children
 )

@@ -8,13 +8,29 @@ from workers.definitions import amounts
 from workers.rules import two_persons
 from workers.rules.transitions import LockedProcess
 from workers.states import PEOPLE
+from workers.store.child_groups import groups
+from workers.store.child_groups.groups import PORTION
 
 
 def worth(process_ids: Collection[int], actor: str) -> Mapping[int, Decimal]:
-    """Return the amounts of processes that an app knows; empty if no limit applies."""
+    """Return the amounts of processes that an app knows; empty if no limit applies.
+
+    Children move with their parent, so each is worth what all of them are; unknown if one is.
+    """
     if sas.two_persons_above is None or not actor.startswith(PEOPLE):
         return {}
-    return amounts.amounts(process_ids)
+    families = groups.families(process_ids)
+    members = sorted({member for _, member in families})
+    known: dict[int, Decimal] = {}
+    for begin in range(0, len(members), PORTION):
+        known |= amounts.amounts(members[begin : begin + PORTION])
+    worths: dict[int, Decimal] = dict.fromkeys(process_ids, Decimal(0))
+    for process_id, member in families:
+        if member in known and process_id in worths:
+            worths[process_id] += known[member]
+        else:
+            worths.pop(process_id, None)
+    return worths
 
 
 def refuse_alone(

@@ -46,6 +46,9 @@ class StoreVerb:
     #: Returns the names of what it would move.
     plan: Callable[[LockedProcess, Act], Sequence[str]]
     apply: ActVerb
+    #: Takes the process, the actor and the reason: does before, in transactions of its own, what
+    #: is too much for one, and is finished by the next approval if it dies.
+    before: Callable[[int, str, str], None] | None = None
 
 
 #: By name, beside the ``VERBS``; a module above this one adds its own.
@@ -126,10 +129,10 @@ def decide(
     it is already decided, or if there is none.
     """
     storable_text.check_all(actor=actor, reason=reason)
+    if is_approved:
+        _begin(request_id, actor, now)
     with durable("undo_requests.decide"):
-        locked, request = _lock(request_id, now)
-        if request.asked_by == actor[:200]:
-            raise refused("undo_own", request=request_id)
+        locked, request = _lock(request_id, actor, now)
         at = dialect.read_clock(now)
         if not is_approved:
             return _decline(request, actor, at, reason)
@@ -148,8 +151,23 @@ def decide(
     return Decision(moves)
 
 
-def _lock(request_id: int, now: datetime | None) -> tuple[LockedProcess, UndoRequest]:
-    """Lock the process of a waiting request; raise ``StateError`` if there is none."""
+def _begin(request_id: int, actor: str, now: datetime | None) -> None:
+    """Do what an act does before its own transaction, if it would be approved now."""
+    with transaction.atomic():
+        locked, request = _lock(request_id, actor, now)
+        verb = STORE_VERBS.get(request.verb)
+        if verb is None or verb.before is None:
+            return
+        try:
+            _refuse_unless_valid(locked, request, dialect.read_clock(now))
+            verb.plan(locked, _act_of(request))
+        except StateError:
+            return
+    verb.before(request.process_id, actor, request.reason)
+
+
+def _lock(request_id: int, actor: str, now: datetime | None) -> tuple[LockedProcess, UndoRequest]:
+    """Lock the process of a waiting request of somebody else; raise ``StateError`` if not so."""
     process_id = UndoRequest.objects.filter(pk=request_id).values_list("process", flat=True).first()
     if process_id is None:
         raise refused("no_undo_request", request=request_id)
@@ -160,6 +178,8 @@ def _lock(request_id: int, now: datetime | None) -> tuple[LockedProcess, UndoReq
         raise refused("no_undo_request", request=request_id)
     if request.state != UndoRequestState.WAITING:
         raise refused("undo_decided", request=request_id, actor=request.decided_by)
+    if request.asked_by == actor[:200]:
+        raise refused("undo_own", request=request_id)
     return locked, request
 
 
@@ -180,16 +200,20 @@ def _apply(locked: LockedProcess, act: Act, actor: str, reason: str) -> Sequence
 def _carry_out(
     locked: LockedProcess, request: UndoRequest, actor: str, at: datetime
 ) -> Sequence[str]:
-    two_persons.refuse_if_expired(request.pk, request.asked_at, at)
-    _refuse_if_moved(locked, request)
-    act = Act(request.verb, request.step, request.given)
-    moves = _apply(locked, act, actor, request.reason)
+    _refuse_unless_valid(locked, request, at)
+    moves = _apply(locked, _act_of(request), actor, request.reason)
     if list(moves) != request.undo:
         raise refused("undo_moved", subject=locked.process.subject)
     return moves
 
 
-def _refuse_if_moved(locked: LockedProcess, request: UndoRequest) -> None:
+def _act_of(request: UndoRequest) -> Act:
+    return Act(request.verb, request.step, request.given)
+
+
+def _refuse_unless_valid(locked: LockedProcess, request: UndoRequest, at: datetime) -> None:
+    """Raise ``StateError`` if a request has expired, or its process has moved since."""
+    two_persons.refuse_if_expired(request.pk, request.asked_at, at)
     if has_moved(request, locked.process.sequence):
         raise refused("undo_moved", subject=locked.process.subject)
 
@@ -219,8 +243,7 @@ def _close_earlier(locked: LockedProcess, actor: str, at: datetime) -> None:
     if earlier is None:
         return
     try:
-        two_persons.refuse_if_expired(earlier.pk, earlier.asked_at, at)
-        _refuse_if_moved(locked, earlier)
+        _refuse_unless_valid(locked, earlier, at)
     except StateError as refusal:
         _decline(earlier, actor, at, "", refusal)
     else:
