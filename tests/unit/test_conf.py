@@ -6,7 +6,10 @@ from django.test import override_settings
 from tests.toyflow.agents import Asker
 from workers.checks import DEPLOYMENT_NAMES, check_definitions, check_settings
 from workers.conf import sas
+from workers.definitions import registry
+from workers.definitions.children import Children
 from workers.definitions.registry import register_workflow
+from workers.definitions.schedule import Schedule
 from workers.definitions.workflow import Fallback, OnFailure, Undo, Workflow, step
 
 
@@ -104,8 +107,6 @@ def test_the_settings_of_this_project_are_right():
 
 
 def test_a_workflow_of_an_unknown_agent_fails_the_check():
-    from workers.definitions import registry
-
     register_workflow(Workflow("stray", 1, (step("a", "toy.nobody"),)))
     try:
         found = check_definitions(None)
@@ -114,6 +115,21 @@ def test_a_workflow_of_an_unknown_agent_fails_the_check():
 
     assert [error.id for error in found] == ["workers.E004"]
     assert "toy.nobody" in found[0].msg
+
+
+def test_a_list_or_a_schedule_of_an_unknown_workflow_fails_the_check(monkeypatch):
+    monkeypatch.setattr(registry, "_workflows", dict(registry._workflows))
+    monkeypatch.setattr(registry, "_schedules", dict(registry._schedules))
+    each = step("each", children=Children("nobody", lambda given, results: []))
+    register_workflow(Workflow("stray", 1, (each,)))
+    registry.register_schedule(Schedule("nightly", "nobody", cron="0 6 * * *"))
+
+    found = check_definitions(None)
+    assert {error.id for error in found} == {"workers.E028"}
+    assert [error.msg.partition(" begins")[0] for error in found] == [
+        "Step each of workflow stray",
+        "Schedule nightly",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -134,8 +150,6 @@ def test_a_workflow_of_an_unknown_agent_fails_the_check():
     ids=["undo", "undo of a fall-back", "wait"],
 )
 def test_what_would_repeat_a_call_of_unknown_outcome_fails_the_check(declared, found):
-    from workers.definitions import registry
-
     register_workflow(Workflow("stray", 1, (declared,)))
     try:
         errors = check_definitions(None)

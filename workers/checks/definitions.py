@@ -21,6 +21,7 @@ def check_definitions(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[
     agents = {agent.name for agent in registry.agents()}
     return [
         *_unknown_agents(agents),
+        *_unknown_workflows(),
         *_unsafe_repetitions(agents),
         *_agents_without_probe(),
     ]
@@ -83,4 +84,28 @@ def _unknown_agents(agents: set[str]) -> list[CheckMessage]:
         for spec in workflow.steps
         for name in spec.agents
         if name not in agents
+    ]
+
+
+def _unknown_workflows() -> list[CheckMessage]:
+    """Refuse lists of children and schedules that would begin what is not there."""
+    workflows = registry.workflows()
+    known = {workflow.name for workflow in workflows}
+    named = [
+        *(
+            (f"Step {spec.name} of workflow {workflow.name}", spec.children.workflow)
+            for workflow in workflows
+            for spec in workflow.steps
+            if spec.children
+        ),
+        *((f"Schedule {each.name}", str(each.workflow)) for each in registry.schedules().values()),
+    ]
+    return [
+        Error(
+            f"{where} begins processes of workflow {name!r}, which is not registered.",
+            hint=f"Register it, or use one of: {', '.join(sorted(known)) or 'none yet'}.",
+            id="workers.E028",
+        )
+        for where, name in named
+        if name not in known
     ]

@@ -21,7 +21,7 @@ from workers.rules.transitions import LockedProcess
 from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.states import FINAL_PROCESS_STATES
-from workers.store.child_groups import groups
+from workers.store import families
 from workers.store.locked import load
 from workers.store.operate import steering, two_persons, undo_requests
 
@@ -137,7 +137,7 @@ def _children(process_id: int) -> list[Process]:
     """Return what is below a process, declares something personal and is not erased."""
     declared = [workflow.name for workflow in registry.workflows() if workflow.personal]
     rows = Process.objects.filter(workflow__in=declared, erased_at=None).only("subject", "state")
-    below = [member for _, member in groups.families([process_id]) if member != process_id]
+    below = [member for _, member in families.find([process_id]) if member != process_id]
     found = rows.in_bulk(below)
     return [found[child_id] for child_id in below if child_id in found]
 

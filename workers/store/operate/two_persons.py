@@ -8,8 +8,10 @@ from workers.definitions import amounts
 from workers.rules import two_persons
 from workers.rules.transitions import LockedProcess
 from workers.states import PEOPLE
-from workers.store.child_groups import groups
-from workers.store.child_groups.groups import PORTION
+from workers.store import families
+
+#: So many processes are appraised at once.
+PORTION = 500
 
 
 def worth(process_ids: Collection[int], actor: str) -> Mapping[int, Decimal]:
@@ -19,13 +21,13 @@ def worth(process_ids: Collection[int], actor: str) -> Mapping[int, Decimal]:
     """
     if sas.two_persons_above is None or not actor.startswith(PEOPLE):
         return {}
-    families = groups.families(process_ids)
-    members = sorted({member for _, member in families})
+    found = families.find(process_ids)
+    members = sorted({member for _, member in found})
     known: dict[int, Decimal] = {}
     for begin in range(0, len(members), PORTION):
         known |= amounts.amounts(members[begin : begin + PORTION])
     worths: dict[int, Decimal] = dict.fromkeys(process_ids, Decimal(0))
-    for process_id, member in families:
+    for process_id, member in found:
         if member in known and process_id in worths:
             worths[process_id] += known[member]
         else:
