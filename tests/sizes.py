@@ -39,15 +39,15 @@ PARTS = (
     ),
     Part("ops", "workers/ops", lines=3_278, files=38),
     Part("privacy", "workers/privacy", lines=432, files=5),
-    Part("desk", "workers/desk", lines=15_475, files=158),
+    Part("desk", "workers/desk", lines=15_476, files=158),
     Part("test kit", "workers/testing", lines=1_151, files=13),
     Part("shop", "orders", lines=8_790, files=133),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=70_974, files=726),
+    Part("tests", "tests", lines=70_975, files=726),
 )
 #: The product in all, without tests.  Only a decision raises it, and is named here: ADR 119 by
-#: 557, ADR 120 by 1,284, ADR 118 by 1,039, ADR 117 by 457, ADR 116 by 72, ADR 115 by 186.
-PRODUCT = 51_730
+#: 557, ADR 120 by 1,284, ADR 118 by 1,040 ADR 117 by 457, ADR 116 by 72, ADR 115 by 186.
+PRODUCT = 51_731
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
 DOCS_WORDS = 76_201
 

@@ -54,6 +54,7 @@ def test_list_shows_schedules_and_says_that_beats_are_beats(viewer, row):
 def test_page_shows_five_instants_and_masks_what_is_personal(steerer, row):
     page = text(steerer.get(f"{LIST}{row.pk}/change/"))
     assert page.count("<li><time") == 5
+    assert "at run time" in page
     assert "Lovelace" not in page
     assert "ada@" not in page
     for verb in ("pause", "run", "skip", "backfill"):

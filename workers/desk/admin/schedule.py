@@ -245,11 +245,11 @@ class ScheduleAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     ordering = ("name",)
     acts = ACTS
     fields = (
-        *("name", "workflow", "is_declared", "when_", "standing", "next_", "upcoming", "last"),
+        *("name", "workflow", "made", "when_", "standing", "next_", "upcoming", "last"),
         *("overlap", "catch_up_seconds", "jitter_seconds", "missed", "skipped"),
         *("subject", "input", "attributes", "backfill_at", "backfill_until"),
     )
-    readonly_fields = ("when_", "standing", "next_", "upcoming", "last")
+    readonly_fields = ("made", "when_", "standing", "next_", "upcoming", "last")
 
     def prepare(self, request: HttpRequest, rows: list[Any]) -> None:
         set_now(rows)
@@ -270,6 +270,7 @@ class ScheduleAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
         ]
         return {"title": row.name, "offers": offers}
 
+    made = column(lazy("made"), lambda row: _("in code") if row.is_declared else _("at run time"))
     when_ = column(lazy("when"), when)
     standing = column(lazy("state"), _standing)
     next_ = column(lazy("next"), _next, "next_at")
