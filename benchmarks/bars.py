@@ -137,6 +137,15 @@ BARS = (
             ("http", str(ms), "ours", "cpu_ms"), 8, None, "ms", True)
         for ms in (5, 50)
     ),
+    Bar("keys", "orders/s with a limit for each of 1,000 keys, times without",
+        ("keys", "ratio"), 0.8, None, "x"),
+    Bar("lists", "children/s, times submitted processes",
+        ("ratios", "lists/submitted"), 0.8, None, "x"),
+    Bar("lists", "children/s, times DBOS", ("ratios", "lists/dbos"), 2, None, "x"),
+    Bar("lists", "rows of the parent",
+        ("lists", "ours", "parent_bytes"), 4096, None, "bytes", True),
+    Bar("lists", "memory of a Scheduler, more than at rest",
+        ("lists", "ours", "scheduler_mb"), 50, None, "MB", True),
     Bar("apply", "100 replies at a time", ("apply", "steps_per_second"), 10_000, 25_000, "steps/s"),
     Bar(
         "sweep", "find 1,000 expired of 10 million", ("sweep", LARGEST, "find_ms"),

@@ -31,6 +31,8 @@ CASES = {
     "http": Case("http", "agents that call a service of 5 and of 50 ms over HTTP", True),
     "apply": Case("apply", "one process applies replies, 100 at a time", True),
     "submission": Case("submission", "orders taken a second: singly, in bulk, over HTTP", True),
+    "keys": Case("keys", "a filled queue of one call at a time for each of 1,000 keys", True),
+    "lists": Case("lists", "one step that is a list of 10,000, a hundred at once", True),
     "fan": Case("fan_out", "ten steps at once between a first and a last"),
     "sweep": Case("sweep", "finding and resetting expired steps, and claiming, by table size"),
     "recovery": Case("recovery", "time from a step's deadline until it is pending and claimed"),

@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmarks import machine
 from benchmarks.bench import Bench
-from benchmarks.cases import arriving, ours, peers, slow
+from benchmarks.cases import arriving, ours, peers, shaped, slow
 from benchmarks.catalogue import CASES
 from benchmarks.shape import TEXT
 
@@ -27,6 +27,8 @@ RUN: Mapping[str, Callable[[Bench], dict[str, Any]]] = {
     "redis": peers.redis,
     "apply": ours.apply,
     "submission": ours.submission,
+    "keys": shaped.keys,
+    "lists": shaped.lists,
     "fan": ours.fan,
     "sweep": ours.sweep,
     "recovery": ours.recovery,

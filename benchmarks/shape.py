@@ -15,6 +15,8 @@ CHILDREN = "BENCH_CHILDREN"
 FORKS = int(os.environ.get(CHILDREN, PROCESSES))
 THREADS = SIDE_BY_SIDE * FORKS // PROCESSES
 STEPS = 4
+#: Children of a list that are under way at once.
+AT_ONCE = 100
 #: Time for everything to be done before a run counts as stuck.
 LIMIT_SECONDS = 300
 

@@ -6,6 +6,7 @@ from typing import Any
 from benchmarks.regimes.service import URL
 from workers.definitions.agent import Agent, Call
 from workers.definitions.effects import Effect
+from workers.definitions.per_key import PerKey
 from workers.definitions.registry import register_agent
 from workers.http import post
 
@@ -33,6 +34,14 @@ class Third(Noop):
 @register_agent
 class Fourth(Noop):
     name = "bench.fourth"
+
+
+@register_agent
+class Keyed(Noop):
+    """One call at a time for each customer."""
+
+    name = "bench.keyed"
+    per_key = PerKey("customer")
 
 
 @register_agent

@@ -16,6 +16,7 @@ from benchmarks.ours import (
     growing,
     idling,
     limited,
+    listing,
     outage,
     pacing,
     recovering,
@@ -39,5 +40,6 @@ runs.serve(
     paced=pacing.paced,
     capacity=pacing.capacity,
     rated=limited.rated,
+    listed=listing.listed,
     outage=outage.outage,
 )

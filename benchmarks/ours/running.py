@@ -15,6 +15,7 @@ from benchmarks.processes import Fleet, free_port
 from benchmarks.shape import CHILDREN, LIMIT_SECONDS
 from sasproject.stack import probes
 from workers.client.submission import submit_many
+from workers.definitions import registry
 from workers.models import Journal, Process, Step
 from workers.ops.invariants import violations
 from workers.rules.rows import NewProcess
@@ -22,6 +23,8 @@ from workers.wire import dispatch
 
 #: Orders of one transaction where many are submitted together.
 BULK = 200
+#: Among so many values, where a workflow has an attribute.
+KEYS = 1_000
 
 
 def prepare() -> None:
@@ -34,10 +37,16 @@ def fill(workflow: str, orders: int) -> float:
     """Submit orders without waking anybody; return how many a second."""
     dispatch.wake_scheduler_later = lambda: None
     dispatch.wake_agents_later = lambda queue: None
+    declared = registry.workflow(workflow).attributes
+
+    def order(number: int) -> NewProcess:
+        values = dict.fromkeys(declared, number % KEYS) or None
+        return NewProcess(f"order {number}", {}, attributes=values)
+
     began = time.perf_counter()
     for begin in range(0, orders, BULK):
         numbers = range(begin, min(begin + BULK, orders))
-        submit_many(workflow, [NewProcess(f"order {number}", {}) for number in numbers])
+        submit_many(workflow, [order(number) for number in numbers])
     return orders / (time.perf_counter() - began)
 
 

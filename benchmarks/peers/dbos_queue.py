@@ -16,8 +16,9 @@ from benchmarks.peers import tables
 from benchmarks.peers.work import work
 from benchmarks.processes import Fleet
 from benchmarks.regimes import runs
-from benchmarks.shape import PROCESSES, STEPS, THREADS
-from benchmarks.system import Progress, System, filled_one_by_one
+from benchmarks.regimes.costs import Meter
+from benchmarks.shape import AT_ONCE, PROCESSES, STEPS, THREADS
+from benchmarks.system import Progress, System, filled_one_by_one, wait
 
 POLL_SECONDS = 0.05
 VERSION = "1"
@@ -57,13 +58,28 @@ def _launch(executor: str) -> tuple[Any, Any]:
         for _ in range(STEPS):
             step(number)
 
+    @DBOS.workflow(name="item")
+    def item(number: int) -> int:
+        step(number)
+        return number
+
+    @DBOS.workflow(name="list")
+    def listed(count: int) -> int:
+        handles = [DBOS.enqueue_workflow("items", item, number) for number in range(count)]
+        return len([handle.get_result() for handle in handles])
+
     DBOS.launch()
-    DBOS.register_queue(
-        "orders",
-        worker_concurrency=THREADS,
-        polling_interval_sec=POLL_SECONDS,
-        on_conflict="always_update",
-    )
+    for name, each, together in (
+        ("orders", THREADS, None),
+        ("items", AT_ONCE // PROCESSES, AT_ONCE),
+    ):
+        DBOS.register_queue(
+            name,
+            worker_concurrency=each,
+            global_concurrency=together,
+            polling_interval_sec=POLL_SECONDS,
+            on_conflict="always_update",
+        )
     return DBOS, order
 
 
@@ -79,6 +95,32 @@ def make_tables(folder: Path) -> dict[str, bool]:
     """Have DBOS make its tables, and end."""
     _launch("tables")[0].destroy()
     return {"made": True}
+
+
+def listed(folder: Path, count: str) -> dict[str, Any]:
+    """Have a workflow with so many child workflows end; count from its begin to its end."""
+    SYSTEM.prepare()
+    with processes.fleet(folder, {}) as fleet:
+        SYSTEM.start(fleet)
+        meter = Meter(fleet)
+        meter.begin()
+        _enqueuer("list")(int(count))
+        wait(SYSTEM, int(count) + 1)
+        meter.end()
+    progress = SYSTEM.progress()
+    assert progress.first_begin is not None
+    assert progress.last_end is not None
+    seconds = progress.last_end - progress.first_begin
+    found = meter.costs(int(count)).as_found()
+    return {"per_second": int(count) / seconds, "seconds": seconds, **found}
+
+
+def _enqueuer(workflow: str) -> Callable[[int], object]:
+    from dbos import DBOSClient
+
+    client = DBOSClient(system_database_url=_url())
+    options = {"workflow_name": workflow, "queue_name": "orders", "app_version": VERSION}
+    return lambda number: client.enqueue({**options, "workflow_id": str(number)}, number)
 
 
 class Dbos(System):
@@ -112,11 +154,7 @@ class Dbos(System):
                     order(number)
 
             return run
-        from dbos import DBOSClient
-
-        client = DBOSClient(system_database_url=_url())
-        options = {"workflow_name": "order", "queue_name": "orders", "app_version": VERSION}
-        return lambda number: client.enqueue({**options, "workflow_id": str(number)}, number)
+        return _enqueuer("order")
 
     def progress(self) -> Progress:
         return tables.progress(
@@ -139,4 +177,4 @@ child.ensure_folder()
 SYSTEM = Dbos()
 
 if __name__ == "__main__":
-    runs.serve(SYSTEM, MODULE, worker=worker, make_tables=make_tables)
+    runs.serve(SYSTEM, MODULE, worker=worker, make_tables=make_tables, listed=listed)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.contenders import CONTENDERS
-from benchmarks.report import arriving, slow
+from benchmarks.report import arriving, shaped, slow
 from benchmarks.report.table import NONE, Table, number
 
 
@@ -13,8 +13,8 @@ def every(found: Mapping[str, Any]) -> list[Table]:
     makers = (
         _bars, slow.slow, slow.overload, slow.beside, arriving.paced, arriving.starved,
         arriving.long, arriving.rated, arriving.outage, slow.stack, _sustained, _steady, _latency,
-        _filled, _cpu, _http, _redis, _fan, _submission, _apply, _sweep, _recovery, _costs, _growth,
-        _idle, _embedded, _memory, _missing,
+        _filled, _cpu, _http, shaped.keys, shaped.lists, _redis, _fan, _submission, _apply, _sweep,
+        _recovery, _costs, _growth, _idle, _embedded, _memory, _missing,
     )  # fmt: skip
     made = [table for make in makers for table in _listed(make(found))]
     return [table for table in made if table.rows]

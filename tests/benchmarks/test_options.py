@@ -23,7 +23,7 @@ def test_without_words_every_case_is_measured_three_times():
 def test_the_short_form_has_the_ways_in_which_orders_come():
     cases = (
         "slow overload beside paced starved beside-long rated outage stack sustained steady latency"
-        " filled http apply submission"
+        " filled http apply submission keys lists"
     )
     assert options.parse(["--quick"]).cases == tuple(cases.split())
 

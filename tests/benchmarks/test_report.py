@@ -26,8 +26,8 @@ def verdicts(**measured: object) -> dict[str, str]:
 def test_every_case_has_a_key_and_is_null_until_it_is_measured():
     keys = (
         "slow overload beside paced starved beside_long rated outage stack sustained steady latency"
-        " filled http apply submission fan_out sweep recovery costs growth idle_cpu_percent"
-        " embedded redis memory_mb cpu_ms_per_order"
+        " filled http apply submission keys lists fan_out sweep recovery costs growth"
+        " idle_cpu_percent embedded redis memory_mb cpu_ms_per_order"
     )
     assert result.empty() == {**dict.fromkeys(keys.split()), "ratios": {}}
     assert set(result.RUN) == set(CASES)
