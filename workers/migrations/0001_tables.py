@@ -298,6 +298,21 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='LimitedKey',
+            fields=[
+                ('key', models.CharField(max_length=400, primary_key=True, serialize=False)),
+                ('agent', models.CharField(max_length=100)),
+                ('window', models.PositiveIntegerField(null=True)),
+                ('rate_per_second', models.FloatField(null=True)),
+                ('next_at', models.DateTimeField(null=True)),
+                ('full_at', models.DateTimeField(null=True)),
+            ],
+            options={
+                'indexes': [models.Index(fields=['agent', 'next_at'], name='limitedkey_next_idx'), models.Index(condition=models.Q(('rate_per_second__isnull', True), ('window__isnull', True)), fields=['full_at'], name='limitedkey_full_idx')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('rate_per_second__isnull', True), ('rate_per_second__gt', 0), _connector='OR'), name='limitedkey_rate_above_zero')],
+            },
+        ),
+        migrations.CreateModel(
             name='Hold',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

@@ -7,7 +7,7 @@ background query has a partial index whose condition is the query's own.
 from workers.models.alert import Alert
 from workers.models.attribute import Attribute
 from workers.models.child_group import Child, ChildGroup
-from workers.models.flow import Flow, Hold
+from workers.models.flow import Flow, Hold, LimitedKey
 from workers.models.installation import Installation
 from workers.models.journal import Act, Journal
 from workers.models.lease import Lease
@@ -32,6 +32,7 @@ __all__ = [
     "Installation",
     "Journal",
     "Lease",
+    "LimitedKey",
     "LiveStep",
     "Process",
     "ReceivedWebhook",

@@ -51,6 +51,42 @@ class Flow(models.Model):
         return self.agent
 
 
+class LimitedKey(models.Model):
+    """What one key of an agent has spent of its rate, and what operators set for it.
+
+    There is none for a key at rest.  Written under its agent's flow row.
+    """
+
+    key = models.CharField(max_length=400, primary_key=True)
+    agent = models.CharField(max_length=100)
+    #: Set by an operator; null = as the code says.  A window of 0 holds the key.
+    window = models.PositiveIntegerField(null=True)
+    rate_per_second = models.FloatField(null=True)
+    #: When the next call may begin, and when nothing is spent any more; null = now.
+    next_at = models.DateTimeField(null=True)
+    full_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="limitedkey_rate_above_zero",
+                condition=Q(rate_per_second__isnull=True) | Q(rate_per_second__gt=0),
+            ),
+        ]
+        indexes = [
+            # Those whose next token somebody waits for, and those that are to go.
+            models.Index(name="limitedkey_next_idx", fields=["agent", "next_at"]),
+            models.Index(
+                name="limitedkey_full_idx",
+                fields=["full_at"],
+                condition=Q(window__isnull=True, rate_per_second__isnull=True),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.agent
+
+
 class Hold(models.Model):
     """An operator's hold: nothing of a kind is claimed until it is lifted.
 

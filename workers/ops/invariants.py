@@ -47,7 +47,9 @@ _NOT_FOUND = (
     " AND NOT (l.state = 'blocked' AND s.state = 'pending')"
     " OR l.state <> 'blocked' AND COALESCE(l.limit_key <> s.limit_key,"
     " (l.limit_key IS NULL) <> (s.limit_key IS NULL)) OR l.agent <> s.agent OR l.turn <> s.turn"
-    " OR COALESCE(l.not_before <> s.not_before,"
+    # A step of a key waits for its next token.
+    " OR COALESCE(l.not_before <> s.not_before"
+    " AND NOT (l.limit_key IS NOT NULL AND l.not_before > s.not_before),"
     " (l.not_before IS NULL) <> (s.not_before IS NULL))"
     " OR l.is_deferred <> (s.deferral IS NOT NULL)"
     " OR COALESCE(l.look_at > s.complete_by, (l.look_at IS NULL) <> (s.started_at IS NULL))))"

@@ -5,7 +5,9 @@ A key names what is limited and a value: the calls of an agent, or the processes
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
+from workers.rules.rate_limit import Bucket
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
 from workers.states import ProcessState
@@ -33,6 +35,10 @@ class KeyRoom:
 
     #: By key; None: another session decides about it now, or others come before.
     left: dict[str, int | None]
+    #: The tokens of those that have a rate, at the instant of the claim.
+    buckets: dict[str, Bucket] = field(default_factory=dict)
+    #: Those whose tokens were spent.
+    spent: set[str] = field(default_factory=set)
     #: Full keys for whose places steps were turned away.
     waited_for: set[str] = field(default_factory=set)
     #: Whether a step was turned away for a key about which another session decides.
@@ -50,10 +56,27 @@ class KeyRoom:
                 return False
         return True
 
-    def take(self, locked: LockedProcess, step: StepRow) -> None:
-        """Use up the places of a claim; call it before the process moves."""
+    def take(self, locked: LockedProcess, step: StepRow, calls: int) -> None:
+        """Use up the places of a claim, and the tokens of its calls; before the process moves."""
         for key in needed(locked, step):
             self.left[key] = (self.left[key] or 0) - 1
+            if (bucket := self.buckets.get(key)) is not None:
+                self.buckets[key] = bucket.spent(calls)
+                self.spent.add(key)
+
+    def seconds_to_next(self) -> float | None:
+        """Return the time until a key that was used has a token; None: none waits for one."""
+        keys = self.buckets.keys() & (self.spent | self.waited_for)
+        return min((self.buckets[key].seconds_to_next() for key in keys), default=None)
+
+
+class Limit(StrEnum):
+    """What of a key a step waits for."""
+
+    PLACE = "place"
+    TOKEN = "token"  # noqa: S105 (of a bucket)
+    #: An operator has set the window to 0.
+    HELD = "held"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +93,9 @@ class Blocked:
     holder_state: str | None
     #: How many blocked steps have their turn first.
     before: int
+    limit: Limit = Limit.PLACE
+    #: How many calls may begin in a second; None: no limit.
+    rate: float | None = None
 
 
 def attribute_of(key: str, owner: str) -> str:

@@ -1,4 +1,4 @@
-"""The rate limit of one agent: a token bucket, as a pure value.
+"""The rate limit of one agent, or of one key of it: a token bucket, as a pure value.
 
 A call takes a token in the write that claims and starts it.  Only whole tokens are spent, so no
 second sees more calls than what the bucket holds and gains in it, rounded down: that is never more
@@ -20,6 +20,12 @@ class Bucket:
     per_second: float
     tokens: float = 0.0
     at: datetime | None = None
+
+    @classmethod
+    def full_in(cls, per_second: float, seconds: float, now: datetime) -> "Bucket":
+        """Return the bucket that will be full in so many seconds, all else being equal."""
+        full = cls(per_second, at=now)
+        return replace(full, tokens=full.at_once - max(0.0, seconds) * full.refill)
 
     @property
     def at_once(self) -> float:
@@ -49,6 +55,10 @@ class Bucket:
         May fall below 0 if more calls start than there are tokens: the next ones wait longer.
         """
         return replace(self, tokens=self.tokens - calls)
+
+    def seconds_to_full(self) -> float:
+        """Return the time until the bucket is full; 0: it is."""
+        return max(0.0, (self.at_once - self.tokens) / self.refill)
 
     def seconds_to_next(self) -> float:
         """Return the time until half of what the bucket may hold is there; 0: now.

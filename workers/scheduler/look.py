@@ -10,7 +10,15 @@ from workers.rules.transitions import LockedProcess
 from workers.runtime.worker_identity import me
 from workers.scheduler import child_groups, waking
 from workers.scheduler.settlement import follow, settle
-from workers.store import duties, isolation, key_places, leases, live_workers, worker_alerts
+from workers.store import (
+    duties,
+    isolation,
+    key_limits,
+    key_places,
+    leases,
+    live_workers,
+    worker_alerts,
+)
 from workers.store.claims import find_work
 from workers.store.duties import Duty, When
 from workers.store.settle import filed_replies, settle_replies
@@ -33,6 +41,8 @@ def advance(now: datetime | None = None) -> int:
             _poll(worker, now)
             if look.has_blocked:
                 key_places.mend()
+            if any(agent.per_key for agent in registry.agents()):
+                key_limits.forget_full(key_limits.PORTION, now)
     waking.wake(due := find_work.due_agents(now))
     if look.has_untold:
         # Report news of an operator or of a sweep; or replace a lost wake-up.

@@ -1,6 +1,7 @@
 """Places in keys: counted among the claims themselves, and given to blocked steps in their turn.
 
-No row counts what runs.  A live row has its step's key; one whose key is full is *blocked*, which
+No row counts what runs: a row of a key holds what it has spent of its rate, and what operators
+set.  A live row has its step's key; one whose key is full is *blocked*, which
 takes it out of the index of claimable steps.  Whoever frees a place un-blocks the next.
 
 A count is exact under the locks of those who claim: the agent's flow row, or the lock of an
@@ -9,10 +10,14 @@ meanwhile is seen.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Any
 
 from workers.definitions import per_key
-from workers.rules.limit_keys import Blocked, KeyRoom, attribute_of
-from workers.store.db import dialect
+from workers.rules.limit_keys import Blocked, KeyRoom, Limit, attribute_of
+from workers.rules.rate_limit import Bucket
+from workers.store import key_limits
+from workers.store.db import dialect, transactions
 from workers.store.db.transactions import durable
 
 #: The most steps of a key to block or un-block at once, and keys to look at in a poll.
@@ -49,14 +54,21 @@ def _window(agent: str) -> int:
 
     ``PORTION``: it limits none, or is unknown here.
     """
-    return per_key.window(agent) or PORTION
+    limits = per_key.of(agent)
+    return PORTION if limits is None else limits.window
 
 
-def room(keys: Mapping[str, str], *, in_turn: bool) -> KeyRoom | None:
+def _rate(agent: str) -> float | None:
+    """Return how many calls of each key an agent may begin in a second, in this code."""
+    limits = per_key.of(agent)
+    return None if limits is None else limits.rate
+
+
+def room(keys: Mapping[str, str], at: datetime | None, *, in_turn: bool) -> KeyRoom | None:
     """Return the room of keys, each with its agent; None without keys, for which nothing is read.
 
-    The flow rows of the agents must be locked.  Unless the caller claims ``in_turn``, a key for
-    which a step waits has none.
+    The flow rows of the agents must be locked, since ``at``.  Unless the caller claims
+    ``in_turn``, a key for which a step waits has none.
     """
     if not keys:
         return None
@@ -67,19 +79,36 @@ def room(keys: Mapping[str, str], *, in_turn: bool) -> KeyRoom | None:
     waiting = "o.limit_key = k.key AND o.state IN ('pending', 'blocked')"
     counts = dialect.fetch(
         f"SELECT k.key, {_AT_WORK.format(key='k.key')}, {HELD.format(key='k.key')},"
-        f" EXISTS (SELECT 1 FROM workers_live o WHERE {waiting})"
-        f" FROM {dialect.rows_as('k', names)}",
+        f" EXISTS (SELECT 1 FROM workers_live o WHERE {waiting}), {key_limits.COLUMNS}"
+        f" FROM {dialect.rows_as('k', names)} LEFT JOIN workers_limitedkey w ON w.key = k.key",
         [dialect.encode(rows)],
     )
     left: dict[str, int | None] = {}
-    for key, at_work, is_held, is_waited_for in counts:
+    buckets: dict[str, Bucket] = {}
+    for key, at_work, is_held, is_waited_for, *limits in counts:
         if is_exclusive(key):
             left[key] = (0 if is_held else 1) if key in locked else None
         else:
-            left[key] = max(0, _window(keys[key]) - at_work)
+            window, bucket = key_limits.read(limits, _window(keys[key]), _rate(keys[key]), at)
+            places = max(0, window - at_work)
+            if bucket is not None:
+                buckets[key] = bucket
+                places = min(places, bucket.room)
+            left[key] = places
         if is_waited_for and not in_turn:
             left[key] = None
-    return KeyRoom(left)
+    return KeyRoom(left, buckets)
+
+
+def spend(room: KeyRoom, keys: Mapping[str, str], at: datetime) -> None:
+    """Write the tokens that claims have spent, and have the next step of each key wait for one.
+
+    Does nothing for keys without a rate.
+    """
+    key_limits.write({key: room.buckets[key] for key in room.spent}, keys, at)
+    waiting = room.buckets.keys() & (room.spent | room.waited_for)
+    if waiting:
+        transactions.before_commit(unblock, {key: keys[key] for key in waiting})
 
 
 def _try_lock(keys: Collection[str]) -> set[str]:
@@ -143,20 +172,34 @@ def unblock(keys: Mapping[str, str]) -> None:
         if is_exclusive(key):
             _unblock_process(key)
         else:
-            _unblock_calls(key, _window(agent))
+            _unblock_calls(key, agent)
 
 
-def _unblock_calls(key: str, window: int) -> None:
-    greatest = "greatest" if dialect.is_postgres() else "max"
-    room = f"{greatest}(0, %s - {_AT_WORK.format(key='%s')})"
+def _unblock_calls(key: str, agent: str) -> None:
+    """Un-block steps of a key; of one with a rate the next alone, until the next token.
+
+    Whoever spends that token un-blocks the one after it.
+    """
+    greatest, least = ("greatest", "least") if dialect.is_postgres() else ("max", "min")
+    window = key_limits.value("window", "%s", "%s")
+    room = f"{greatest}(0, {window} - {_AT_WORK.format(key='%s')})"
+    is_rated = "true" if _rate(agent) is not None else key_limits.IS_RATED.format(key="%s")
+    first = (
+        "CASE WHEN EXISTS (SELECT 1 FROM workers_live o WHERE o.limit_key = %s"
+        f" AND o.state = 'pending') THEN 0 ELSE {least}(1, {room}) END"
+    )
     step_ids = (
         "SELECT l.step_id FROM workers_live l WHERE l.limit_key = %s AND l.state = 'blocked'"
-        f" ORDER BY l.turn, l.step_id LIMIT {room} " + dialect.lock_rows("l", skip_locked=True)
+        f" ORDER BY l.turn, l.step_id LIMIT CASE WHEN {is_rated} THEN {first} ELSE {room} END "
+        + dialect.lock_rows("l", skip_locked=True)
     )
+    next_at = key_limits.value("next_at", "workers_live.limit_key", "not_before")
+    of_room = [key, _window(agent), key]
+    params = [key, *([] if _rate(agent) is not None else [key]), key, *of_room, *of_room]
     dialect.execute(
-        "UPDATE workers_live SET state = 'pending'"
+        f"UPDATE workers_live SET state = 'pending', not_before = {greatest}(not_before, {next_at})"
         f" WHERE {dialect.among_found('step_id', step_ids)}",
-        [key, window, key],
+        params,
     )
 
 
@@ -183,8 +226,11 @@ def _unblock_process(key: str) -> None:
     )
 
 
-def waits(process_ids: Collection[int], most: int) -> dict[int, Blocked]:
-    """Return what blocked steps of processes wait for, by step; counts ``most`` before each."""
+def waits(
+    process_ids: Collection[int], most: int, now: datetime | None = None
+) -> dict[int, Blocked]:
+    """Return what steps of processes wait for in a key, by step; counts ``most`` before each."""
+    moment, params = dialect.clock(now)
     holder = (
         "CASE WHEN l.limit_key = p.exclusive THEN (SELECT h.id FROM workers_process h"
         " WHERE h.exclusive = p.exclusive AND h.state IN ('processing', 'compensating', 'error')"
@@ -197,25 +243,37 @@ def waits(process_ids: Collection[int], most: int) -> dict[int, Blocked]:
         f" AND b.state = 'blocked' AND b.turn < l.turn LIMIT {most}) c)"
     )
     rows = dialect.fetch(
-        "SELECT w.step_id, w.limit_key, w.agent, w.workflow, w.before, w.holder, h.state"
-        " FROM (SELECT l.step_id, l.limit_key, l.agent, p.workflow,"
-        f" {before} AS before, {holder} AS holder"
+        "SELECT b.step_id, b.limit_key, b.agent, b.workflow, b.before, b.holder, h.state,"
+        f" b.at_work, {key_limits.COLUMNS} FROM (SELECT l.step_id, l.limit_key, l.agent,"
+        f" p.workflow, {before} AS before, {holder} AS holder,"
+        f" {_AT_WORK.format(key='l.limit_key')} AS at_work"
         f" FROM {dialect.of_each('workers_step', 'process_id')}"
         " JOIN workers_process p ON p.id = t.process_id JOIN workers_live l ON l.step_id = t.id"
-        " WHERE l.state = 'blocked') w LEFT JOIN workers_process h ON h.id = w.holder",
-        [dialect.id_list(sorted(process_ids))],
+        " WHERE l.state = 'blocked' OR l.state = 'pending' AND l.limit_key IS NOT NULL"
+        f" AND l.not_before > t.not_before AND l.not_before > {moment}) b"
+        " LEFT JOIN workers_process h ON h.id = b.holder"
+        " LEFT JOIN workers_limitedkey w ON w.key = b.limit_key",
+        [dialect.id_list(sorted(process_ids)), *params],
     )
     return {
-        step_id: Blocked(
-            attribute_of(key, workflow if is_exclusive(key) else agent),
-            1 if is_exclusive(key) else _window(agent),
-            is_exclusive(key),
-            holder_id,
-            state,
-            before,
-        )
-        for step_id, key, agent, workflow, before, holder_id, state in rows
+        step_id: _blocked((key, agent, workflow), before, (holder, state), at_work, limits)
+        for step_id, key, agent, workflow, before, holder, state, at_work, *limits in rows
     }
+
+
+def _blocked(
+    owner: tuple[str, str, str], before: int, holder: tuple[Any, Any], at_work: int, limits: Any
+) -> Blocked:
+    """Return what a step waits for; ``owner`` is its key, agent and workflow."""
+    key, agent, workflow = owner
+    if is_exclusive(key):
+        return Blocked(attribute_of(key, workflow), 1, True, *holder, before)
+    own_window, own_rate, _ = limits
+    window = _window(agent) if own_window is None else own_window
+    limit = Limit.HELD if window == 0 else Limit.TOKEN if at_work < window else Limit.PLACE
+    rate = _rate(agent) if own_rate is None else own_rate
+    attribute = attribute_of(key, agent)
+    return Blocked(attribute, window, False, *holder, before, limit=limit, rate=rate)
 
 
 def mend() -> int:
@@ -234,10 +292,11 @@ def mend() -> int:
         "(SELECT l.agent FROM workers_live l WHERE l.limit_key = k.key AND l.state = 'blocked'"
         " LIMIT 1)"
     )
+    own_window = key_limits.value("window", "k.key", "NULL")
     rows = dialect.fetch(
         f"WITH RECURSIVE k(key) AS (SELECT {following.format('%s')} UNION ALL"
         f" SELECT {following.format('k.key')} FROM k WHERE k.key IS NOT NULL)"
-        f" SELECT k.key, {agent}, {_AT_WORK.format(key='k.key')},"
+        f" SELECT k.key, {agent}, {_AT_WORK.format(key='k.key')}, {own_window},"
         f" {HELD.format(key='k.key')} AND NOT {_HOLDER_IS_BLOCKED}"
         " FROM k WHERE k.key IS NOT NULL LIMIT %s",
         [_poll_after, POLLED],
@@ -245,8 +304,13 @@ def mend() -> int:
     _poll_after = rows[-1][0] if len(rows) == POLLED else ""
     keys = {
         key: agent
-        for key, agent, at_work, is_held in rows
-        if agent is not None and (not is_held if is_exclusive(key) else at_work < _window(agent))
+        for key, agent, at_work, window, is_held in rows
+        if agent is not None
+        and (
+            not is_held
+            if is_exclusive(key)
+            else at_work < (_window(agent) if window is None else window)
+        )
     }
     if keys:
         with durable("key_places.mend"):

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import msgspec
 
 from workers.conf import sas
-from workers.definitions import known, registry
+from workers.definitions import known, per_key, registry
 from workers.definitions.effects import Effect
 from workers.exceptions import AWAY
 from workers.rules import dead_workers, limit_keys
@@ -20,7 +20,7 @@ from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
 from workers.runtime.gc_control import collected_later
 from workers.states import StepState
-from workers.store import isolation, key_places
+from workers.store import isolation, key_limits, key_places
 from workers.store.db import dialect, prepared_plans
 from workers.store.db.transactions import durable
 from workers.store.flow import due_steps, flow_control
@@ -234,6 +234,8 @@ def _claim_due(
             flow_answers = flow_control.ask(agents, now, if_backlogged=True)
         locked_flow = flow_control.LockedFlow(agents, now, flow_answers=flow_answers)
         if not locked_flow.backlogged:
+            if keyed := [name for name in agents if per_key.of(name) is not None]:
+                own_room.rate_seconds = key_limits.seconds_to_next(keyed, now)
             return ClaimBatch()
         return _claim(locked_flow, own_room, seen, among)
 
@@ -277,13 +279,15 @@ def _claim(
         and not give_up_doubtful(locked, step, worker)
     ]
     ready.sort(key=lambda pair: turn[pair[1].id])
-    keys = room_of_keys(ready, in_turn=True)
+    keys = room_of_keys(ready, at, in_turn=True)
     batch += take(ready, locked_flow, own_room, keys=keys)
     if keys is not None and keys.waited_for:
         but = {claim.step_id for claim in batch}
         batch.has_blocked = key_places.block(keys.waited_for, instant, but) > 0
     is_held_up |= keys is not None and keys.is_undecided
-    own_room.rate_seconds = HELD_SECONDS if is_held_up else locked_flow.seconds_to_next()
+    waits = [locked_flow.seconds_to_next(), keys.seconds_to_next() if keys is not None else None]
+    soonest = min((seconds for seconds in waits if seconds is not None), default=None)
+    own_room.rate_seconds = HELD_SECONDS if is_held_up else soonest
     left = {agent: own_room.left(agent) for agent in cut_off if locked_flow.room().get(agent)}
     own_room.is_used_up |= 0 in left.values()
     batch.is_cut_off = any(left.values())
@@ -343,7 +347,7 @@ def take(
         calls = 1 + (step.spec.effect == Effect.QUERYABLE and step.is_in_doubt)
         locked_flow.spend(agent, calls)
         if keys is not None:
-            keys.take(locked, step)
+            keys.take(locked, step, calls)
         locked.claim(step, own_room.worker, own_room.delivery)
         claims.append(
             Claim.of(
@@ -354,18 +358,27 @@ def take(
             )
         )
     locked_flow.write_tokens()
+    if keys is not None and keys.buckets:
+        key_places.spend(keys, _agents_of(ready), locked_flow.now)
     return claims
 
 
 def room_of_keys(
-    ready: Sequence[tuple[LockedProcess, StepRow]], *, in_turn: bool = False
+    ready: Sequence[tuple[LockedProcess, StepRow]],
+    at: datetime | None,
+    *,
+    in_turn: bool = False,
 ) -> limit_keys.KeyRoom | None:
     """Return the room of the keys in which steps need places; None, unread: they need none.
 
-    The flow rows of the steps' agents must be locked.
+    The flow rows of the steps' agents must be locked, since ``at``.
     """
-    needed = {key: step.agent for locked, step in ready for key in limit_keys.needed(locked, step)}
-    return key_places.room(needed, in_turn=in_turn)
+    return key_places.room(_agents_of(ready), at, in_turn=in_turn)
+
+
+def _agents_of(ready: Sequence[tuple[LockedProcess, StepRow]]) -> dict[str, str]:
+    """Return the keys in which steps need places, each with its agent."""
+    return {key: step.agent for locked, step in ready for key in limit_keys.needed(locked, step)}
 
 
 def take_or_queue(

@@ -143,6 +143,11 @@ class LockedFlow:
         return self._at
 
     @property
+    def at(self) -> datetime | None:
+        """Return the instant at which the rows were locked; None: none is."""
+        return self._at
+
+    @property
     def agents(self) -> set[str]:
         """Return the agents whose rows are locked."""
         return set(self._agents)

@@ -66,7 +66,7 @@ def carry_on(
     locked_flow.note_answers(answers)
     locked_flow.free(freed, deferred)
     # Counted after the lock; what this transaction frees is given to whoever waits already.
-    keys = room_of_keys(ready) if own_room is not None else None
+    keys = room_of_keys(ready, locked_flow.at) if own_room is not None else None
     claims: list[Claim] = []
     others = [locked for locked in processes if locked.process.id not in written.ended]
 
@@ -79,6 +79,9 @@ def carry_on(
     for locked in others:
         locked.entries = [*written.entries.get(locked.process.id, []), *locked.entries]
     queued |= _queued(processes)
+    if keys is not None:
+        # Somebody has to look again when the next token is there.
+        queued |= {step.agent for _, step in ready if step.limit_key in keys.spent}
     if any(map(child_rows.has_ended, processes)):
         queued.add(CHILDREN)
     if own_room is None:
