@@ -13,7 +13,7 @@ GRANT INSERT ON
   workers_receivedwebhook, workers_spec
   TO shop_web;
 -- Made at run time, and steered by operators.
-GRANT INSERT, UPDATE, DELETE ON workers_schedule TO shop_web;
+GRANT INSERT, UPDATE, DELETE ON workers_limitedkey, workers_schedule TO shop_web;
 GRANT UPDATE (customer_address, customer_email) ON orders_order TO shop_web;
 GRANT UPDATE (state, corrected, resolved_at, resolved_by, comment, order_id)
   ON orders_deadletter TO shop_web;
@@ -67,6 +67,8 @@ GRANT UPDATE (state, done, refused, tokens, refilled_at, ended_at, steered_by)
 -- Breaker and tokens; windows and rates are an operator's.
 GRANT UPDATE (unavailable_streak, opened_at, open_until, tokens, refilled_at)
   ON workers_flow TO shop_worker;
+GRANT SELECT, INSERT (key, agent, next_at, full_at), UPDATE (next_at, full_at), DELETE
+  ON workers_limitedkey TO shop_worker;
 GRANT SELECT, UPDATE (muted_until) ON desk_route TO shop_worker;
 GRANT SELECT (id, incident_id), DELETE ON desk_note TO shop_worker;
 GRANT SELECT (id, process_id, state, sequence, asked_at), DELETE ON workers_undorequest
@@ -111,6 +113,7 @@ GRANT SELECT (id, uid, workflow, version, subject, state, lane, turn, submission
   key_until, created_at, finished_at) ON workers_process TO shop_consumer;
 GRANT SELECT (id) ON orders_orderline, workers_sink TO shop_consumer;
 GRANT SELECT (digest) ON workers_spec TO shop_consumer;
+GRANT SELECT (key, "window", rate_per_second, next_at) ON workers_limitedkey TO shop_consumer;
 GRANT SELECT (sender, count, bytes), UPDATE (count, bytes, last_at)
   ON orders_droppedletters TO shop_consumer;
 GRANT SELECT (cause, process_id, acknowledged_at, times, params, last_raised_at, group_id),

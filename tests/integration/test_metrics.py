@@ -40,7 +40,7 @@ def test_what_became_of_processes_and_calls_is_counted(wire, clock):
     process = submit("toy_line", subject="Toy 1", input={})
     wire.run_until_idle()
     clock.advance(seconds=90)
-    health.run()
+    health.run(seconds=60)
 
     found = samples()
 

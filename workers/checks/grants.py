@@ -15,7 +15,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("workers_lease", "workers_process", "workers_step"), KEPT),
     **dict.fromkeys(("workers_child", "workers_childgroup"), KEPT),
     **dict.fromkeys(("workers_alert", "workers_sink", "workers_live", "workers_worker"), ALL),
-    "workers_schedule": ALL,
+    **dict.fromkeys(("workers_limitedkey", "workers_schedule"), ALL),
     "workers_journal": ("SELECT", "INSERT", "DELETE"),
     **dict.fromkeys(("workers_attribute", "workers_hold", "workers_spec"), ("SELECT", "INSERT")),
     "workers_installation": ("SELECT", "UPDATE"),

@@ -27,7 +27,8 @@ class Codes:
     ) -> tuple[datetime, Any]:
         """Return the database's time, and what blocked steps wait for."""
         is_limited = process.limit_values is not None
-        return dialect.read_clock(now), key_places.waits([process.pk], 0) if is_limited else {}
+        at = dialect.read_clock(now)
+        return at, key_places.waits([process.pk], 0, at) if is_limited else {}
 
     def step(
         self, row: Step, process: Process, now: datetime, facts: Any, settled: Set[str]

@@ -18,7 +18,7 @@ from workers.rules.approved_acts import of_plan
 from workers.rules.transitions import LockedProcess
 from workers.states import ProcessState
 from workers.store import sinks
-from workers.store.flow import flow_settings, holds
+from workers.store.flow import flow_settings, holds, key_settings
 from workers.store.operate import edit_input as editing
 from workers.store.operate import steering, undo_requests
 from workers.store.operate.steering import By
@@ -34,6 +34,7 @@ ask_for_approval = undo_requests.ask
 decide_approval = _waking(undo_requests.decide)
 lift = _waking(holds.lift)
 set_flow = _waking(flow_settings.set_flow)
+set_key = _waking(key_settings.set_key)
 redeliver = waking(wake_relay, sinks.redeliver)
 
 

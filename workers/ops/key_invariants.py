@@ -14,7 +14,10 @@ INVARIANTS: tuple[Invariant, ...] = (
         " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
         " WHERE {some} AND s.state = 'processing' AND s.limit_key IS NOT NULL"
         " AND (SELECT count(*) FROM workers_live o WHERE o.limit_key = s.limit_key"
-        " AND o.state = 'processing') > {window}",
+        " AND o.state = 'processing') > {window}"
+        # What operators set may have been more a moment ago.
+        " AND NOT EXISTS (SELECT 1 FROM workers_limitedkey k WHERE k.key = s.limit_key"
+        ' AND k."window" IS NOT NULL)',
         of="s.process_id",
     ),
     Invariant(
@@ -41,7 +44,12 @@ INVARIANTS: tuple[Invariant, ...] = (
         " OR h.state = 'pending' AND EXISTS (SELECT 1 FROM workers_step t JOIN workers_live f"
         " ON f.step_id = t.id WHERE t.process_id = h.id AND f.state = 'pending')))"
         " ELSE (SELECT count(*) FROM workers_live o WHERE o.limit_key = l.limit_key"
-        " AND o.state IN ('processing', 'pending')) < {window} END",
+        " AND o.state IN ('processing', 'pending')) < coalesce((SELECT k.\"window\""
+        " FROM workers_limitedkey k WHERE k.key = l.limit_key), {window})"
+        # With a rate, one at a time waits for the next token.
+        " AND NOT EXISTS (SELECT 1 FROM workers_live o JOIN workers_limitedkey k"
+        " ON k.key = o.limit_key WHERE o.limit_key = l.limit_key AND o.state = 'pending'"
+        " AND (k.next_at IS NOT NULL OR k.rate_per_second IS NOT NULL)) END",
         of="s.process_id",
     ),
 )

@@ -179,7 +179,7 @@ def read(
             pauses=_pauses([p.pk for p in processes if p.paused_at is not None], masks),
             before=dict(dialect.document(row[6]) or ()),
             children=children_of(processes),
-            blocked=key_places.waits(limited, MOST_BEFORE) if limited else {},
+            blocked=key_places.waits(limited, MOST_BEFORE, now) if limited else {},
         ),
     )
 

@@ -11,7 +11,17 @@ from django.db.models import Model
 
 from workers.definitions import registry
 from workers.exceptions import NOT_PERMITTED, StateError, UnknownWorkflow, first_line, sqlstate
-from workers.models import Alert, Attribute, Child, Journal, Process, Sink, Step, UndoRequest
+from workers.models import (
+    Alert,
+    Attribute,
+    Child,
+    Journal,
+    LimitedKey,
+    Process,
+    Sink,
+    Step,
+    UndoRequest,
+)
 from workers.privacy.personal_rows import personal_rows
 from workers.rules import attributes
 from workers.rules.approved_acts import Act
@@ -158,7 +168,15 @@ def carry_out(locked: LockedProcess, actor: str, reason: str) -> str:
         limit_values=None,
         exclusive=None,
     )
-    Step.objects.filter(process=process.pk, limit_key__isnull=False).update(limit_key=None)
+    limited = Step.objects.filter(process=process.pk, limit_key__isnull=False)
+    # What operators set for a key that is a personal value.
+    keys = [
+        key
+        for key in limited.values_list("limit_key", flat=True)
+        if key and eraser.text(key) != key
+    ]
+    LimitedKey.objects.filter(pk__in=keys).delete()
+    limited.update(limit_key=None)
     _erase_attributes(process.pk, eraser)
     for model, columns in _PARTS:
         _erase_rows(model, columns, {"process_id": process.pk}, eraser)

@@ -29,7 +29,7 @@ def timers(now: datetime) -> list[Timer]:
 
     What was due earlier and has not happened waits for something else: room at its agent.
     """
-    of_rows = [*_deadlines(), *_steps(), *_sinks(), *_leases()]
+    of_rows = [*_deadlines(), *_steps(), *_keys(), *_sinks(), *_leases()]
     all_timers = [*of_rows, *_agents(now), *_lost_wake_ups(now), *_poll(now)]
     return sorted((timer for timer in all_timers if timer.at > now), key=lambda timer: timer.at)
 
@@ -49,6 +49,16 @@ def _deadlines() -> Iterator[Timer]:
     )
     for at, subject in rows:
         yield _timer(at, f"{subject} is to end by then")
+
+
+def _keys() -> Iterator[Timer]:
+    rows = dialect.fetch(
+        "SELECT k.next_at, k.agent FROM workers_limitedkey k WHERE k.next_at IS NOT NULL"
+        " AND EXISTS (SELECT 1 FROM workers_live l WHERE l.limit_key = k.key"
+        " AND l.state IN ('pending', 'blocked'))"
+    )
+    for at, agent in rows:
+        yield _timer(at, f"a key of {agent} has a token")
 
 
 def _steps() -> Iterator[Timer]:

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import ReadOnlyAdmin
 from workers.client import operations
+from workers.definitions import per_key
 from workers.desk.admin import badges, summaries, timeline
 from workers.desk.admin.actions.action import ReasonForm
 from workers.desk.admin.actions.page import actor
@@ -25,14 +26,16 @@ from workers.desk.admin.filters import not_over
 from workers.desk.admin.lists import LiveListAdmin, column, set_now
 from workers.desk.admin.row_page import RowPageAdmin
 from workers.exceptions import StateError
-from workers.models import Flow, LiveStep, Step
+from workers.models import Flow, LimitedKey, LiveStep, Step
 from workers.rules.breaker import Breaker
 from workers.runtime.failpoints import durable
 from workers.states import LIVE_STEP_STATES, BreakerState, StepState
 from workers.store.db import dialect
-from workers.store.flow import flow_settings, holds, last_answers
+from workers.store.flow import flow_settings, holds, key_settings, last_answers
 
 PERMISSION = "workers.operate_flow"
+#: So many keys with limits of their own are listed on a page.
+MOST_KEYS = 100
 FORCED = (
     ("", lazy("Neither: it decides itself")),
     ("open", lazy("Open: nothing is claimed for this agent")),
@@ -132,7 +135,70 @@ class SetFlow(RowAct):
         }
 
 
-SET = SetFlow()
+class KeyForm(ReasonForm):
+    value = forms.CharField(
+        label=lazy("Key"), max_length=200,
+        help_text=lazy("The value of the attribute by which this agent limits."),
+    )  # fmt: skip
+    window = forms.IntegerField(
+        label=lazy("Window"),
+        required=False,
+        min_value=0,
+        max_value=flow_settings.MAX_WINDOW,
+        help_text=lazy("Calls of this key in flight at most. 0: none. Empty: as the code says."),
+    )
+    rate_per_second = forms.FloatField(
+        label=lazy("Rate per second"),
+        required=False,
+        min_value=0.001,
+        max_value=flow_settings.MAX_WINDOW,
+        help_text=lazy("Calls of this key a second at most. Empty: as the code says."),
+        widget=forms.NumberInput(attrs={"step": "any", "min": "0"}),
+    )
+
+    field_order = ("value", "window", "rate_per_second", "reason")
+
+
+class SetKey(RowAct):
+    """Set the limits of one key of an agent."""
+
+    name = "key"
+    address = "<str:agent>/key/"
+    model = Flow
+    permission = PERMISSION
+    label = lazy("Set one key of %(agent)s")
+    back = lazy("Back to the flow")
+    button = lazy("Set")
+    sentence = lazy("This applies from the next claim on. Calls in flight run to their end.")
+    form = KeyForm
+    template = "admin/workers/set_key.html"
+
+    def why_not(self, row: Flow) -> str:
+        limits = per_key.of(row.agent)
+        return _("This agent limits no key.") if limits is None else ""
+
+    def perform(self, request: HttpRequest, row: Flow, data: dict[str, Any]) -> str:
+        changes = {name: data[name] for name in key_settings.LIMITS}
+        by = {"actor": actor(request), "reason": data["reason"]}
+        changed = operations.set_key(row.agent, data["value"], changes, **by)
+        if not changed:
+            raise StateError(_("No changes."))
+        return _("One key of %(agent)s: %(changes)s.") % {
+            "agent": row.agent,
+            "changes": summaries.diff(changed),
+        }
+
+    def title(self, row: Flow) -> str:
+        return str(self.label) % {"agent": row.agent}
+
+    def context(self, request: HttpRequest, row: Flow) -> dict[str, Any]:
+        rows = LimitedKey.objects.filter(agent=row.agent)
+        rows = rows.exclude(window=None, rate_per_second=None).order_by("key")[:MOST_KEYS]
+        keys = [(key_settings.shown(one), one.window, one.rate_per_second) for one in rows]
+        return {"flow": row, "lines": timeline.of_agent(row.agent), "keys": keys}
+
+
+SET, SET_KEY = SetFlow(), SetKey()
 
 
 def _set(row: Any) -> SafeString:
@@ -177,7 +243,7 @@ class FlowAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     list_display_links = None
     search_fields = ("agent",)
     ordering = ("agent",)
-    acts = (SET,)
+    acts = (SET, SET_KEY)
 
     def prepare(self, request: HttpRequest, rows: list[Any]) -> None:
         """Add how many steps of each agent are in which state."""
@@ -212,7 +278,7 @@ class FlowAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
             row.may_look = request.user.has_perm("workers.view_process")
 
     def row_context(self, request: HttpRequest, row: Flow) -> dict[str, Any]:
-        return {"title": row.agent}
+        return {"title": row.agent, "limits_keys": per_key.of(row.agent) is not None}
 
     breaker = column(lazy("breaker"), _breaker)
     rate = column(lazy("rate per second"), _rate, "rate_per_second")

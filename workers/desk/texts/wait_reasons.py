@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from workers.models import Process, Step
 from workers.ops.wait_facts import MOST_BEFORE, AgentFlow, Duty, Facts, Note
+from workers.rules.limit_keys import Limit
 from workers.runtime.timestamps import moment
 from workers.states import ProcessState
 
@@ -168,9 +169,13 @@ def _blocked(row: Step, process: Process, facts: Facts) -> str:
     }
     if wait.is_exclusive:
         reason = _("blocked: workflow %(name)s has one process at a time for each %(attribute)s")
+    elif wait.limit == Limit.HELD:
+        reason = _("blocked: operators hold this %(attribute)s of agent %(name)s")
+    elif wait.limit == Limit.TOKEN:
+        reason = _("blocked: agent %(name)s begins %(rate)g a second for each %(attribute)s")
     else:
         reason = _("blocked: agent %(name)s has %(number)d at once for each %(attribute)s")
-    reason %= names
+    reason %= names | {"rate": wait.rate or 0}
     if wait.holder is not None:
         state = ProcessState(wait.holder_state or "").label.lower()
         holder = _("%(reason)s, now process %(process)d, which is %(state)s")

@@ -15,12 +15,17 @@ from workers.definitions import registry
 from workers.exceptions import StateError
 from workers.management.terminal import TerminalCommand, actor
 from workers.management.wording import one_line
-from workers.models import Flow, Hold, LiveStep
+from workers.models import Flow, Hold, LimitedKey, LiveStep
 from workers.rules.masks import UNKNOWN
 from workers.runtime import timestamps
 from workers.states import StepState
 from workers.store.db import dialect
-from workers.store.flow import holds, last_answers
+from workers.store.flow import holds, key_settings, last_answers
+
+#: How many keys with limits of their own are listed.
+MOST_KEYS = 1_000
+#: What a key gets back: its limit in the code.
+AS_CODE = "code"
 
 
 class Command(TerminalCommand):
@@ -35,8 +40,11 @@ class Command(TerminalCommand):
         show.add_argument("--json", dest="as_json", action="store_true")
         setting = actions.add_parser("set", help="limits or breaker of an agent")
         setting.add_argument("agent")
-        setting.add_argument("--window", type=int, help="claims in flight at most")
-        setting.add_argument("--rate", help="claims a second at most, or none")
+        setting.add_argument(
+            "--key", help="of this value of the attribute by which it limits alone"
+        )
+        setting.add_argument("--window", help="claims in flight at most; of a key also: code")
+        setting.add_argument("--rate", help="claims a second at most, or none; of a key: or code")
         setting.add_argument("--deferred", help="answers outstanding at most, or none")
         setting.add_argument("--breaker", choices=["open", "closed", "auto"])
         setting.add_argument("--reason", default="", help="kept in the journal")
@@ -60,13 +68,19 @@ class Command(TerminalCommand):
 
     def _act(self, action: str, reason: str, options: dict[str, Any]) -> None:
         if action == "set":
-            changed = operations.set_flow(
-                options["agent"], _changes(options), actor=actor(), reason=reason
+            agent, key, word = (
+                options["agent"],
+                options["key"],
+                {"actor": actor(), "reason": reason},
             )
+            if key is None:
+                changed = operations.set_flow(agent, _changes(options), **word)
+            else:
+                changed = operations.set_key(agent, key, _changes_of_key(options), **word)
             for name, (before, after) in changed.items():
-                self.stdout.write(f"{options['agent']} {name}: {before} -> {after}")
+                self.stdout.write(f"{agent} {name}: {before} -> {after}")
             if not changed:
-                self.stdout.write(f"{options['agent']} is as you want it.")
+                self.stdout.write(f"{agent} is as you want it.")
             return
         if action == "hold" and options["kind"] == "step":
             _refuse_unknown_step(options["name"])
@@ -84,8 +98,14 @@ class Command(TerminalCommand):
         active = list(Hold.objects.filter(ended_at=None).values())
         for hold in active:
             hold["reason"] = UNKNOWN.text(hold["reason"])
+        keys = [
+            {"agent": row.agent, "key": key_settings.shown(row), "window": row.window,
+             "rate_per_second": row.rate_per_second}
+            for row in LimitedKey.objects.exclude(window=None, rate_per_second=None)
+            .order_by("agent", "key")[:MOST_KEYS]
+        ]  # fmt: skip
         if as_json:
-            facts = {"agents": agents, "held": active}
+            facts = {"agents": agents, "held": active, "keys": keys}
             self.stdout.write(json.dumps(facts, default=str, ensure_ascii=False))
             return
         now = dialect.read_clock()
@@ -108,6 +128,11 @@ class Command(TerminalCommand):
                 self.stdout.write(f"  {_open_breaker(row, probes[row['agent']])}")
                 if answer := answers.get(row["agent"]):
                     self.stdout.write(f"  last answer: {one_line(answer)}")
+        for row in keys:
+            limits = [
+                f"{name} {row[name]:g}" for name in key_settings.LIMITS if row[name] is not None
+            ]
+            self.stdout.write(f"{row['agent']}, key {row['key']}: {', '.join(limits)}")
         for hold in active:
             target = f"{hold['kind']} {hold['name']}".strip()
             self.stdout.write(f"Held: {target}, by {hold['began_by']}: {hold['reason']}")
@@ -148,7 +173,7 @@ def _refuse_unknown_step(name: str) -> None:
 def _changes(options: dict[str, Any]) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     if options["window"] is not None:
-        changes["window"] = options["window"]
+        changes["window"] = _whole("--window", options["window"])
     if options["rate"] is not None:
         changes["rate_per_second"] = _rate(options["rate"])
     if options["deferred"] is not None:
@@ -158,6 +183,24 @@ def _changes(options: dict[str, Any]) -> dict[str, Any]:
     if not changes:
         raise CommandError("Say what to set: --window, --rate, --deferred or --breaker.")
     return changes
+
+
+def _changes_of_key(options: dict[str, Any]) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if (window := options["window"]) is not None:
+        changes["window"] = None if window == AS_CODE else _whole("--window", window)
+    if (rate := options["rate"]) is not None:
+        changes["rate_per_second"] = None if rate == AS_CODE else _rate(rate)
+    if not changes or options["deferred"] is not None or options["breaker"] is not None:
+        raise CommandError("Say what to set of a key: --window or --rate, or both.")
+    return changes
+
+
+def _whole(option: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise CommandError(f"{option} is {text!r}. Give a whole number.") from None
 
 
 def _rate(text: str) -> float | None:
@@ -170,9 +213,4 @@ def _rate(text: str) -> float | None:
 
 
 def _deferred_window(text: str) -> int | None:
-    if text == "none":
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        raise CommandError(f"--deferred is {text!r}. Give a whole number, or none.") from None
+    return None if text == "none" else _whole("--deferred", text)

@@ -31,7 +31,7 @@ def set_flow(
     whatever the breaker's state, None leaves it to the breaker.  Raises ``StateError``, changing
     nothing, for an unknown agent or an invalid value.
     """
-    values = {name: _checked(name, value) for name, value in changes.items()}
+    values = {name: checked(name, value) for name, value in changes.items()}
     storable_text.check_all(agent=agent, actor=actor, reason=reason)
     with durable("flow_settings.set_flow"):
         rows = dialect.fetch(
@@ -58,7 +58,8 @@ def set_flow(
     return diff
 
 
-def _checked(name: str, value: Any) -> Any:
+def checked(name: str, value: Any) -> Any:
+    """Return the value of a limit as it is kept; raise ``StateError`` for what it cannot be."""
     if name == "window":
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_WINDOW:
             raise StateError(
