@@ -34,22 +34,22 @@ PARTS = (
         "engine",
         "workers",
         ("workers/desk", "workers/ops", "workers/privacy", "workers/testing"),
-        18_953,
-        257,
+        19_244,
+        259,
     ),
-    Part("ops", "workers/ops", lines=3_278, files=38),
-    Part("privacy", "workers/privacy", lines=432, files=5),
-    Part("desk", "workers/desk", lines=15_476, files=158),
-    Part("test kit", "workers/testing", lines=1_151, files=13),
+    Part("ops", "workers/ops", lines=3_285, files=38),
+    Part("privacy", "workers/privacy", lines=449, files=5),
+    Part("desk", "workers/desk", lines=15_535, files=158),
+    Part("test kit", "workers/testing", lines=1_159, files=13),
     Part("shop", "orders", lines=8_790, files=133),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=71_015, files=727),
+    Part("tests", "tests", lines=71_247, files=727),
 )
 #: The product in all, without tests.  Only a decision raises it, and is named here: ADR 119 by
-#: 557, ADR 120 by 1,284, ADR 118 by 1,040, ADR 117 by 457, ADR 116 by 72, ADR 115 by 186.
-PRODUCT = 51_731
+#: 939, ADR 120 by 1,284, ADR 118 by 1,040, ADR 117 by 457, ADR 116 by 72, ADR 115 by 186.
+PRODUCT = 52_113
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 76_201
+DOCS_WORDS = 76_500
 
 
 def lines_of_code(source: str) -> int:

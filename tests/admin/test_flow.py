@@ -8,7 +8,9 @@ from django.contrib.admin.models import LogEntry
 from django.utils import timezone
 
 from tests.admin.conftest import VERBS, every_row, order_with, staff
-from workers.models import Flow, Journal, Step
+from tests.toyflow import agents as toy
+from workers.definitions.per_key import PerKey
+from workers.models import Flow, Journal, LimitedKey, Step
 from workers.supervisor import beat_schedule
 
 URL = "/admin/workers/flow/payment.charge/set/"
@@ -54,6 +56,41 @@ def test_what_is_different_is_set_and_written_down(operator, flow):
     operator.post(URL, form(flow, window=7))
     flow.refresh_from_db()
     assert (flow.rate_per_second, flow.forced) == (None, None)
+
+
+def test_one_key_is_held_and_shown_with_what_was_set(operator):
+    flow = Flow.objects.get(pk="toy.keyed")
+    page = operator.get(f"/admin/workers/flow/{flow.pk}/change/").content.decode()
+    assert "/admin/workers/flow/toy.keyed/key/" in page
+    url = "/admin/workers/flow/toy.keyed/key/"
+    filled = {"value": "7", "window": "0", "rate_per_second": "", "reason": "They asked us to."}
+    html = operator.post(url, filled, follow=True).content.decode()
+    assert "One key of toy.keyed: window: nothing → 0." in html
+    assert LimitedKey.objects.get().window == 0
+    page = operator.get(url).content.decode()
+    assert "customer=7: window 0" in page
+    refused = operator.post(url, {**filled, "value": "seven"})
+    assert refused.status_code == 409
+    assert "attribute customer must be int" in refused.content.decode()
+
+
+def test_key_that_is_personal_is_masked(operator, monkeypatch):
+    monkeypatch.setattr(toy.Keyed, "per_key", PerKey("email"))
+    url = "/admin/workers/flow/toy.keyed/key/"
+    filled = {"value": "ada@example.org", "window": "0", "reason": "They asked us to."}
+    operator.post(url, filled)
+    page = operator.get(url).content.decode()
+    assert "email=***: window 0" in page
+    assert "ada@" not in page
+    assert "ada@" not in str(Journal.objects.get().detail)
+
+
+def test_agent_that_limits_no_key_has_none_to_set(operator):
+    page = operator.get("/admin/workers/flow/payment.charge/change/").content.decode()
+    assert "/key/" not in page
+    assert (
+        "limits no key" in operator.get("/admin/workers/flow/payment.charge/key/").content.decode()
+    )
 
 
 def test_sent_twice_it_lands_once(operator, flow):

@@ -1,12 +1,15 @@
 """Limits per key: whatever dies while a step is blocked or un-blocked, none stays blocked."""
 
+from datetime import timedelta
+
 from tests.crashes.scenario import Scenario, does, services
 from tests.toyflow import agents as toy
 from workers import NewProcess, pause, submit, submit_many
-from workers.models import LiveStep, Process
+from workers.models import LimitedKey, LiveStep, Process
 from workers.protocol.messages import Reply
-from workers.store import key_places
+from workers.store import key_limits, key_places
 from workers.store.claims import claim_steps
+from workers.store.db import dialect
 from workers.store.settle import settle_replies
 from workers.testing import Aftermath, Wire
 from workers.testing.agent_processes import room as anywhere
@@ -39,6 +42,45 @@ def _all_in_turn(after: Aftermath) -> None:
     assert set(services().count().values()) <= {0, 3}
 
 
+def _rated() -> None:
+    """Submit three of one customer, of whom one call begins in a second."""
+    toy.script["toy.rated"] = does
+    wanted = [
+        NewProcess(
+            f"Rated {number}",
+            {},
+            attributes={"customer": 7, "plan": "p"},
+            submission_key=f"{number}",
+            key_for=None,
+        )
+        for number in range(3)
+    ]
+    submit_many("toy_rated", wanted)
+
+
+def _at_its_rate(after: Aftermath) -> None:
+    assert list(Process.objects.values_list("state", flat=True)) == ["processed"] * 3
+    assert not LiveStep.objects.exists()
+    assert set(services().count().values()) <= {0, 3}
+    # A bucket that is full again is no row.
+    key_limits.forget_full(10, dialect.read_clock() + timedelta(minutes=1))
+    assert not LimitedKey.objects.exists()
+
+
+def _full(wire: Wire) -> None:
+    submit_many("toy_rated", [NewProcess("R", {}, attributes={"customer": 7, "plan": "p"})])
+    claim_steps.claim_due({"toy.rated"}, anywhere())
+    LimitedKey.objects.update(full_at=dialect.read_clock())
+
+
+def _forget() -> None:
+    key_limits.forget_full(10)
+
+
+def _forgotten(after: Aftermath) -> None:
+    assert not LimitedKey.objects.exists()
+
+
 def _behind_a_paused_one(wire: Wire) -> None:
     """Three of one customer: one is done, the next one's order is paused, and one is blocked."""
     toy.script["toy.keyed"] = does
@@ -63,6 +105,12 @@ SCENARIOS = [
         _submit,
         _all_in_turn,
         brief=("claim_steps.claim_due", "settle_replies.apply"),
+    ),
+    Scenario("begin at the rate of a key", _rated, _at_its_rate, brief=("claim_steps.claim_due",)),
+    Scenario(
+        *("forget keys at rest", _forget, _forgotten),
+        prepare=_full,
+        brief=("key_limits.forget_full",),
     ),
     Scenario(
         "un-block behind a paused one",

@@ -23,7 +23,7 @@ from workers.desk.models import Incident, Note
 from workers.desk.store import alert_commands, incidents, notes
 from workers.exceptions import Permanent, StateError, Unavailable
 from workers.management.nouns import restored
-from workers.models import Alert, Flow, Hold, Journal, Process, Step
+from workers.models import Alert, Flow, Hold, Journal, LimitedKey, Process, Step
 from workers.privacy import persons
 from workers.store import journal
 from workers.store.db import dialect
@@ -160,6 +160,10 @@ def _is_set() -> bool:
     return Flow.objects.get(agent="toy.alpha").window == 1
 
 
+def _is_key_set() -> bool:
+    return LimitedKey.objects.get().window == 3
+
+
 VERBS = [
     _verb("operations.pause", _resting, "paused", lambda: _process().paused_at is not None),
     _verb("operations.resume", _paused, "unpaused", lambda: _process().paused_at is None),
@@ -194,6 +198,7 @@ VERBS = [
         holds_then=lambda: Hold.objects.get().ended_at is not None,
     ),
     _verb("flow_settings.set_flow", _resting, "flow_set", _is_set),
+    _verb("key_settings.set_key", _resting, "flow_set", _is_key_set),
     _verb(
         *("set flow in the admin", _admin, "flow_set", _is_set),
         act=lambda pk: _post(

@@ -283,6 +283,29 @@ class TestFlow:
         assert not Hold.objects.filter(ended_at=None).exists()
         assert json.loads(run("sas", "flow", "show", "--json"))["held"] == []
 
+    def test_one_key_is_set_shown_and_given_back(self):
+        why = ("--reason", "sale")
+        said = run("sas", "flow", "set", "toy.keyed", "--key", 7, "--window", 0, *why)
+        assert "toy.keyed window: None -> 0" in said
+        assert "toy.keyed, key customer=7: window 0\n" in run("sas", "flow", "show")
+        [row] = json.loads(run("sas", "flow", "show", "--json"))["keys"]
+        assert (row["agent"], row["key"], row["window"]) == ("toy.keyed", "customer=7", 0)
+        run("sas", "flow", "set", "toy.keyed", "--key", 7, "--window", "code", *why)
+        assert json.loads(run("sas", "flow", "show", "--json"))["keys"] == []
+
+    @pytest.mark.parametrize(
+        ("words", "says"),
+        [
+            (("toy.keyed", "--key", "7"), "Say what to set of a key"),
+            (("toy.keyed", "--key", "7", "--breaker", "open"), "Say what to set of a key"),
+            (("toy.keyed", "--key", "7", "--window", "x"), "--window is 'x'. Give a whole number"),
+            (("toy.alpha", "--key", "7", "--window", "1"), "An agent with per_key must be named"),
+        ],
+    )
+    def test_a_key_that_cannot_be_set_is_refused(self, words, says):
+        with pytest.raises(CommandError, match=says):
+            run("sas", "flow", "set", *words, "--reason", "sale")
+
     def test_it_tells_of_an_open_breaker_since_when_what_next_and_how_many_wait(self):
         since = timezone.now() - timedelta(minutes=5)
         until = timezone.now() + timedelta(seconds=30)

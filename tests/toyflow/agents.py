@@ -70,6 +70,17 @@ class Keyed(Agent):
 
 
 @register_agent
+class Rated(Agent):
+    """Two calls a second for each customer, as many at once as there are."""
+
+    name = "toy.rated"
+    per_key = PerKey("customer", window=100, rate=2)
+
+    def run(self, call: Call) -> dict[str, Any] | Deferred | None:
+        return _follow(self.name, call)
+
+
+@register_agent
 class KeyedPairs(Agent):
     """Two calls at a time for each plan; it undoes, and others fall back on it."""
 

@@ -414,6 +414,7 @@ NAMED = register_workflow(
 _KEYS = {"customer": int, "plan": str}
 register_workflow(Workflow("toy_plain", 1, (step("charge", "toy.alpha"),)))
 register_workflow(Workflow("toy_keyed", 1, (step("charge", "toy.keyed"),), attributes=_KEYS))
+register_workflow(Workflow("toy_rated", 1, (step("charge", "toy.rated"),), attributes=_KEYS))
 #: Whose second agent and whose undo are limited by another attribute.
 register_workflow(
     Workflow(

@@ -1,5 +1,7 @@
 """Which keys limit a call and a process, and whether they have room."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from tests.unit.build import a_process, a_step
@@ -8,6 +10,7 @@ from workers.definitions.workflow import Fallback, Undo, Workflow, step
 from workers.exceptions import WorkflowError
 from workers.rules import attributes, limit_keys
 from workers.rules.limit_keys import KeyRoom
+from workers.rules.rate_limit import Bucket
 from workers.rules.rows import NewProcess
 from workers.rules.transitions import LockedProcess
 
@@ -28,6 +31,8 @@ def keyed(state: str = "pending", key: str | None = CARD) -> LockedProcess:
         (("customer", 0), "window must be a whole number from 1"),
         (("customer", None), "window must be a whole number, got None"),
         (("customer", 1.5), "window must be a whole number"),
+        (("customer", 1, 0), "rate must be a number above 0 and at most 1000, or None, got 0"),
+        (("customer", 1, True), "rate must be a number above 0"),
     ],
 )
 def test_limit_that_cannot_work_is_refused_where_it_is_declared(given, says):
@@ -75,10 +80,21 @@ def test_places_are_used_up_one_by_one():
     [one] = locked.steps
 
     assert room.has_room(locked, one)
-    room.take(locked, one)
+    room.take(locked, one, 1)
 
     assert not room.has_room(locked, one)
     assert room.waited_for == {CARD}
+
+
+def test_call_in_doubt_spends_a_token_for_its_question_as_well():
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+    room, locked = KeyRoom({CARD: 5}, {CARD: Bucket(2, 2.5, now)}), keyed()
+
+    assert room.seconds_to_next() is None
+    room.take(locked, locked.steps[0], 2)
+
+    assert (room.left[CARD], room.buckets[CARD].tokens, room.spent) == (4, 0.5, {CARD})
+    assert room.seconds_to_next() == pytest.approx(0.5 / 1.9)
 
 
 def test_key_about_which_another_session_decides_is_not_full():

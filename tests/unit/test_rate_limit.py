@@ -59,3 +59,11 @@ def test_a_clock_that_was_set_back_brings_nothing():
     bucket = Bucket(2).refilled(NOW).spent(1)
 
     assert bucket.refilled(NOW - timedelta(hours=1)).tokens == bucket.tokens
+
+
+def test_a_bucket_is_known_by_when_it_is_full():
+    spent = Bucket(2, Bucket(2).at_once, NOW).spent(1)
+    again = Bucket.full_in(2, spent.seconds_to_full(), NOW)
+    assert again.tokens == pytest.approx(spent.tokens)
+    assert Bucket.full_in(2, -5, NOW).tokens == Bucket(2).at_once
+    assert Bucket(2, Bucket(2).at_once, NOW).seconds_to_full() == 0

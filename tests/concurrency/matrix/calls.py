@@ -64,7 +64,7 @@ from workers.store.child_groups import expand as child_expand
 from workers.store.claims import claim_steps, release
 from workers.store.db import dialect
 from workers.store.expire import expire_claims
-from workers.store.flow import flow_control, flow_settings, holds, open_breakers
+from workers.store.flow import flow_control, flow_settings, holds, key_settings, open_breakers
 from workers.store.operate import (
     after_restore,
     edit_input,
@@ -293,6 +293,7 @@ _OF_THE_DESK = (
     call(holds.hold, "agent", "toy.alpha", on=order.submitted, **OPERATOR),
     call(holds.lift, "agent", "toy.alpha", on=desk.held, **OPERATOR),
     call(flow_settings.set_flow, "toy.alpha", FLOW, on=(order.submitted, desk.rated), **OPERATOR),
+    call(key_settings.set_key, "toy.keyed", "7", {"window": 3}, on=desk.blocked, **OPERATOR),
     call(flow_control.ensure, FLOW_ROWS, on=order.submitted),
     call(open_breakers.alert_long_open, NOW, on=order.submitted),
     call(incidents.collect, on=order.in_error),

@@ -68,15 +68,13 @@ class Command(TerminalCommand):
 
     def _act(self, action: str, reason: str, options: dict[str, Any]) -> None:
         if action == "set":
-            agent, key, word = (
-                options["agent"],
-                options["key"],
-                {"actor": actor(), "reason": reason},
-            )
+            agent, key = options["agent"], options["key"]
             if key is None:
-                changed = operations.set_flow(agent, _changes(options), **word)
+                changes = _changes(options)
+                changed = operations.set_flow(agent, changes, actor=actor(), reason=reason)
             else:
-                changed = operations.set_key(agent, key, _changes_of_key(options), **word)
+                changes = _changes_of_key(options)
+                changed = operations.set_key(agent, key, changes, actor=actor(), reason=reason)
             for name, (before, after) in changed.items():
                 self.stdout.write(f"{agent} {name}: {before} -> {after}")
             if not changed:
