@@ -1,6 +1,9 @@
 """Several claimers of the same keys, in threads: each window is kept, and nothing is left."""
 
 import threading
+import time
+from collections import defaultdict
+from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -8,7 +11,7 @@ import pytest
 from tests.concurrency.racing import race
 from tests.integration.test_store_settling import a_result
 from workers import NewProcess, submit_many
-from workers.models import LiveStep, Process
+from workers.models import Journal, LiveStep, Process
 from workers.ops import invariants
 from workers.store import key_places
 from workers.store.claims import claim_steps
@@ -77,4 +80,28 @@ def test_claimers_side_by_side_keep_each_window_and_leave_nothing_blocked(workfl
     work(service)
     assert set(Process.objects.values_list("state", flat=True)) == {"processed"}
     assert not LiveStep.objects.exists()
+    assert invariants.violations() == []
+
+
+def test_claimers_side_by_side_spend_each_token_once():
+    """Two a second for each of two customers, with five calls each, for four claimers."""
+    wanted = [NewProcess("R", {}, attributes={"customer": n % 2, "plan": "p"}) for n in range(10)]
+    submit_many("toy_rated", wanted)
+
+    def work_until_done():
+        while Process.objects.filter(finished_at=None).exists():
+            for claim in claim_steps.claim_due({"toy.rated"}, anywhere()):
+                settle_replies.apply([a_result(claim)], "w")
+            time.sleep(0.02)
+
+    race([work_until_done] * 4)
+
+    rows = Journal.objects.filter(event="claimed").order_by("at")
+    instants = defaultdict(list)
+    for at, process_id in rows.values_list("at", "process_id"):
+        instants[process_id % 2].append(at)
+    second = timedelta(seconds=1)
+    for begun in instants.values():
+        assert len(begun) == 5
+        assert all(sum(at <= other < at + second for other in begun) <= 2 for at in begun)
     assert invariants.violations() == []
