@@ -38,18 +38,19 @@ PARTS = (
         259,
     ),
     Part("ops", "workers/ops", lines=3_285, files=38),
-    Part("privacy", "workers/privacy", lines=449, files=5),
-    Part("desk", "workers/desk", lines=15_535, files=158),
+    Part("privacy", "workers/privacy", lines=457, files=5),
+    Part("desk", "workers/desk", lines=15_539, files=158),
     Part("test kit", "workers/testing", lines=1_159, files=13),
     Part("shop", "orders", lines=8_790, files=133),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=71_247, files=727),
+    Part("tests", "tests", lines=71_281, files=728),
 )
-#: The product in all, without tests.  Only a decision raises it, and is named here: ADR 119 by
-#: 939, ADR 120 by 1,284, ADR 118 by 1,040, ADR 117 by 457, ADR 116 by 72, ADR 115 by 186.
-PRODUCT = 52_113
+#: The product in all, without tests.  Only a decision raises it, and is named here: ADR 121 by
+#: 385, ADR 119 by 557, ADR 120 by 1,284, ADR 118 by 1,040, ADR 117 by 457, ADR 116 by 72,
+#: ADR 115 by 186.
+PRODUCT = 52_125
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 76_500
+DOCS_WORDS = 76_691
 
 
 def lines_of_code(source: str) -> int:

@@ -256,6 +256,7 @@ def test_reasons_come_back_as_text(client):
         f"/admin/orders/order/{order.number}/resubmit/",
         f"/admin/workers/process/{order.process_id}/cancel/",
         "/admin/workers/flow/payment.charge/set/",
+        "/admin/workers/flow/toy.keyed/key/",
         "/admin/workers/hold/hold/",
         f"/admin/orders/apiclient/{partner.pk}/issue/",
         "/admin/orders/apiclient/register/",

@@ -25,19 +25,19 @@ def page(db, monkeypatch) -> dict[str, Any]:
     return names
 
 
-def test_charges_of_one_customer_follow_one_another(page, wire):
+def test_charges_of_one_customer_follow_one_another(page, wire, clock):
     for customer in (7, 7, 8):
         page["renew"](customer)
 
-    wire.run_until_idle()
+    wire.run_until_settled(clock)
 
     assert set(Process.objects.values_list("state", flat=True)) == {"processed"}
 
 
-def test_imports_of_one_customer_follow_one_another(page, wire):
+def test_imports_of_one_customer_follow_one_another(page, wire, clock):
     submit_many("import", [NewProcess("C 7", {}, attributes={"customer": 7})] * 2)
 
-    wire.run_until_idle()
+    wire.run_until_settled(clock)
 
     assert set(Process.objects.values_list("state", flat=True)) == {"processed"}
     assert not LiveStep.objects.exists()

@@ -28,6 +28,8 @@ CHOICES: dict[Place, int] = {
     ("flow/flow_control.py", ""): 1,
     # What is read for people: who has the places of a key.
     ("key_places.py", "waits"): 1,
+    # Room: of a key with a rate one step at a time.
+    ("key_places.py", "_unblock_calls"): 2,
     # Which workers there are: none makes 0 processes.
     ("live_workers.py", "processes"): 1,
     # How statements travel: what is too large stays behind, what is not as it was read fails.

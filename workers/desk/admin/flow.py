@@ -204,7 +204,11 @@ SET, SET_KEY = SetFlow(), SetKey()
 def _set(row: Any) -> SafeString:
     if not row.may_set:
         return badges.NOTHING
-    return badges.page_button(SET.address_of(row.agent), lazy("Set…"), row.agent)
+    button = badges.page_button(SET.address_of(row.agent), lazy("Set…"), row.agent)
+    if per_key.of(row.agent) is None:
+        return button
+    url = SET_KEY.address_of(row.agent)
+    return format_html("{} {}", button, badges.page_button(url, lazy("Set one key…"), row.agent))
 
 
 def _breaker(row: Any) -> SafeString:

@@ -153,7 +153,7 @@ def decide(
 
 def _begin(request_id: int, actor: str, now: datetime | None) -> None:
     """Do what an act does before its own transaction, if it would be approved now."""
-    with transaction.atomic():
+    with durable("undo_requests.begin"):
         locked, request = _lock(request_id, actor, now)
         verb = STORE_VERBS.get(request.verb)
         if verb is None or verb.before is None:
