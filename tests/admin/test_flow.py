@@ -69,6 +69,7 @@ def test_one_key_is_held_and_shown_with_what_was_set(operator):
     assert LimitedKey.objects.get().window == 0
     page = operator.get(url).content.decode()
     assert "customer=7: window 0" in page
+    assert "They asked us to. · customer=7 · window: nothing → 0" in page
     refused = operator.post(url, {**filled, "value": "seven"})
     assert refused.status_code == 409
     assert "attribute customer must be int" in refused.content.decode()
