@@ -1,0 +1,1 @@
+"""Keys, child groups and schedules together, under kills: `python -m tests.shape --seed 1`."""
