@@ -7,7 +7,7 @@ import pytest
 from tests.integration.conftest import NOW, only
 from tests.integration.test_limit_keys import AGENTS, claim, keyed, live, owners, settle, why
 from tests.toyflow import agents as toy
-from workers import StateError
+from workers import StateError, Transient, pause
 from workers.client import operations
 from workers.definitions.per_key import PerKey
 from workers.models import Journal, LimitedKey, Process
@@ -84,6 +84,34 @@ def test_place_that_comes_free_gives_no_token(rated, monkeypatch):
     assert live(second).not_before > NOW
     assert claim() == []
     assert owners(claim(now=NOW + timedelta(seconds=0.6))) == [second.pk]
+
+
+def test_call_that_backs_off_holds_up_no_other_of_its_key(rated, wire, clock):
+    def run(call):
+        if call.subject == "C 7" and call.attempt == 1 and not failed:
+            failed.append(call.subject)
+            raise Transient("x", "y", retry_after=3_600)
+        return {}
+
+    failed = []
+    toy.script["toy.keyed"] = run
+    processes = [keyed(7) for _ in range(5)]
+    began = clock.now
+    wire.run_until_settled(clock)
+
+    took = sorted(Process.objects.get(pk=one.pk).finished_at - began for one in processes)
+    assert took[3] < timedelta(minutes=1) < took[4]
+
+
+def test_paused_process_with_the_next_token_holds_up_its_key_for_one_poll(rated, wire, clock):
+    processes = [keyed(7) for _ in range(4)]
+    claim()
+    assert live(processes[1]).not_before > NOW
+    pause(processes[1].pk, actor="operator:ann", reason="not yet", now=NOW)
+    wire.run_until_settled(clock)
+
+    states = [Process.objects.get(pk=one.pk).state for one in processes]
+    assert states[1:] == ["pending", "processed", "processed"]
 
 
 def test_key_at_rest_has_no_row(rated):

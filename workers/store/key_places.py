@@ -184,10 +184,14 @@ def _unblock_calls(key: str, agent: str) -> None:
     window = key_limits.value("window", "%s", "%s")
     room = f"{greatest}(0, {window} - {_AT_WORK.format(key='%s')})"
     is_rated = "true" if _rate(agent) is not None else key_limits.IS_RATED.format(key="%s")
-    first = (
-        "CASE WHEN EXISTS (SELECT 1 FROM workers_live o WHERE o.limit_key = %s"
-        f" AND o.state = 'pending') THEN 0 ELSE {least}(1, {room}) END"
+    moment, now = dialect.clock(None)
+    # Not one that backs off, nor one that did not take its token in time, such as a paused one.
+    waits = (
+        "EXISTS (SELECT 1 FROM workers_live o JOIN workers_step t ON t.id = o.step_id"
+        " WHERE o.limit_key = %s AND o.state = 'pending' AND o.not_before > t.not_before"
+        f" AND o.not_before > {moment})"
     )
+    first = f"CASE WHEN {waits} THEN 0 ELSE {least}(1, {room}) END"
     step_ids = (
         "SELECT l.step_id FROM workers_live l WHERE l.limit_key = %s AND l.state = 'blocked'"
         f" ORDER BY l.turn, l.step_id LIMIT CASE WHEN {is_rated} THEN {first} ELSE {room} END "
@@ -195,7 +199,8 @@ def _unblock_calls(key: str, agent: str) -> None:
     )
     next_at = key_limits.value("next_at", "workers_live.limit_key", "not_before")
     of_room = [key, _window(agent), key]
-    params = [key, *([] if _rate(agent) is not None else [key]), key, *of_room, *of_room]
+    of_rate = [] if _rate(agent) is not None else [key]
+    params = [key, *of_rate, key, *now, *of_room, *of_room]
     dialect.execute(
         f"UPDATE workers_live SET state = 'pending', not_before = {greatest}(not_before, {next_at})"
         f" WHERE {dialect.among_found('step_id', step_ids)}",
