@@ -34,21 +34,21 @@ PARTS = (
         "engine",
         "workers",
         ("workers/desk", "workers/ops", "workers/privacy", "workers/testing"),
-        19_248,
+        19_250,
         259,
     ),
     Part("ops", "workers/ops", lines=3_285, files=38),
-    Part("privacy", "workers/privacy", lines=457, files=5),
+    Part("privacy", "workers/privacy", lines=449, files=5),
     Part("desk", "workers/desk", lines=15_540, files=158),
     Part("test kit", "workers/testing", lines=1_159, files=13),
     Part("shop", "orders", lines=8_790, files=133),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=71_756, files=736),
+    Part("tests", "tests", lines=71_761, files=736),
 )
 #: The product in all, without tests.  Only a decision raises it, and is named here: ADR 121 by
-#: 390, ADR 119 by 557, ADR 120 by 1,284, ADR 118 by 1,040, ADR 117 by 457, ADR 116 by 72,
+#: 384, ADR 119 by 557, ADR 120 by 1,284, ADR 118 by 1,040, ADR 117 by 457, ADR 116 by 72,
 #: ADR 115 by 186.
-PRODUCT = 52_130
+PRODUCT = 52_124
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
 DOCS_WORDS = 76_691
 

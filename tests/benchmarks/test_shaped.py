@@ -9,6 +9,7 @@ from benchmarks.ours import listing, running
 from benchmarks.report.tables import every
 from tests.benchmarks.results import found
 from workers.models import Attribute, Process
+from workers.wire import dispatch
 
 RATES = {"ours": 90.0, "submitted": 100.0, "dbos": 30.0, "chord": 60.0}
 
@@ -42,6 +43,9 @@ def test_who_was_not_asked_for_takes_no_part(bench):
 @pytest.mark.django_db
 def test_orders_with_a_key_have_one_of_a_thousand(monkeypatch):
     monkeypatch.setattr(running, "KEYS", 2)
+    # It leaves both as they are without messages: put back afterwards.
+    for name in ("wake_scheduler_later", "wake_agents_later"):
+        monkeypatch.setattr(dispatch, name, getattr(dispatch, name))
     running.fill("toy_named_child", 3)
     assert sorted(Attribute.objects.values_list("value", flat=True)) == ["0", "0", "1"]
     assert running.fill("toy_line", 1)

@@ -52,3 +52,9 @@ def of(name: str) -> PerKey | None:
     discovery.import_modules("agents", "workflows", "webhooks")
     per_key: PerKey | None = getattr(_agents.get(name), "per_key", None)
     return per_key
+
+
+def rate(name: str) -> float | None:
+    """Return how many calls of each key an agent may begin in a second, in this code."""
+    limits = of(name)
+    return None if limits is None else limits.rate

@@ -1,6 +1,6 @@
 """Erase the personal data of a process that has ended, wherever they stand."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
@@ -69,25 +69,15 @@ def erase(
     amounts = two_persons.worth([process_id], actor)
     _check(process_id, actor, amounts, sequence, now)
     _erase_children(process_id, actor, reason, now)
-
-    def check(locked: LockedProcess) -> list[str]:
-        paths = plan(locked)
-        two_persons.refuse_alone(locked, paths, actor, amounts)
-        return paths
-
-    return _erase_one(process_id, check, actor, reason, (sequence, now))
+    return _erase_one(process_id, actor, reason, sequence, now)
 
 
 def _erase_one(
-    process_id: int,
-    check: Callable[[LockedProcess], list[str]],
-    actor: str,
-    reason: str,
-    seen: tuple[int | None, datetime | None] = (None, None),
+    process_id: int, actor: str, reason: str, sequence: int | None, now: datetime | None
 ) -> list[str]:
     with refused_where_forbidden(), durable("erase.erase"):
-        locked = steering.lock(process_id, *seen)
-        paths = check(locked)
+        locked = steering.lock(process_id, sequence, now)
+        paths = plan(locked)
         if carry_out(locked, actor, reason) != reason:
             raise refused("erase_reason")
         load.write([locked])
@@ -100,7 +90,7 @@ def _erase_children(process_id: int, actor: str, reason: str, now: datetime | No
     Before the process itself: after a crash that is not erased yet, and is erased again.
     """
     for child in _children(process_id):
-        _erase_one(child.pk, plan, actor, reason, (None, now))
+        _erase_one(child.pk, actor, reason, None, now)
 
 
 @contextmanager

@@ -58,12 +58,6 @@ def _window(agent: str) -> int:
     return PORTION if limits is None else limits.window
 
 
-def _rate(agent: str) -> float | None:
-    """Return how many calls of each key an agent may begin in a second, in this code."""
-    limits = per_key.of(agent)
-    return None if limits is None else limits.rate
-
-
 def room(keys: Mapping[str, str], at: datetime | None, *, in_turn: bool) -> KeyRoom | None:
     """Return the room of keys, each with its agent; None without keys, for which nothing is read.
 
@@ -89,7 +83,9 @@ def room(keys: Mapping[str, str], at: datetime | None, *, in_turn: bool) -> KeyR
         if is_exclusive(key):
             left[key] = (0 if is_held else 1) if key in locked else None
         else:
-            window, bucket = key_limits.read(limits, _window(keys[key]), _rate(keys[key]), at)
+            window, bucket = key_limits.read(
+                limits, _window(keys[key]), per_key.rate(keys[key]), at
+            )
             places = max(0, window - at_work)
             if bucket is not None:
                 buckets[key] = bucket
@@ -183,7 +179,7 @@ def _unblock_calls(key: str, agent: str) -> None:
     greatest, least = ("greatest", "least") if dialect.is_postgres() else ("max", "min")
     window = key_limits.value("window", "%s", "%s")
     room = f"{greatest}(0, {window} - {_AT_WORK.format(key='%s')})"
-    is_rated = "true" if _rate(agent) is not None else key_limits.IS_RATED.format(key="%s")
+    is_rated = "true" if per_key.rate(agent) is not None else key_limits.IS_RATED.format(key="%s")
     moment, now = dialect.clock(None)
     # Not one that backs off, nor one that did not take its token in time, such as a paused one.
     waits = (
@@ -199,7 +195,7 @@ def _unblock_calls(key: str, agent: str) -> None:
     )
     next_at = key_limits.value("next_at", "workers_live.limit_key", "not_before")
     of_room = [key, _window(agent), key]
-    of_rate = [] if _rate(agent) is not None else [key]
+    of_rate = [] if per_key.rate(agent) is not None else [key]
     params = [key, *of_rate, key, *now, *of_room, *of_room]
     dialect.execute(
         f"UPDATE workers_live SET state = 'pending', not_before = {greatest}(not_before, {next_at})"
@@ -276,7 +272,7 @@ def _blocked(
     own_window, own_rate, _ = limits
     window = _window(agent) if own_window is None else own_window
     limit = Limit.HELD if window == 0 else Limit.TOKEN if at_work < window else Limit.PLACE
-    rate = _rate(agent) if own_rate is None else own_rate
+    rate = per_key.rate(agent) if own_rate is None else own_rate
     attribute = attribute_of(key, agent)
     return Blocked(attribute, window, False, *holder, before, limit=limit, rate=rate)
 

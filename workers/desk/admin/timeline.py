@@ -142,7 +142,7 @@ def _gist(detail: Mapping[str, Any], at: datetime) -> str:
         badges.fault_text(detail.get("fault")),
         _failures_text(detail),
         _agents_text(detail),
-        # Of an agent's limits: those of one key.
+        # An agent's limits, of one key alone.
         str(detail["key"]) if "changes" in detail and detail.get("key") else "",
         *summaries.of(detail, at),
         _took(detail.get("started_at"), at),

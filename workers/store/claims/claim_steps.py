@@ -234,8 +234,9 @@ def _claim_due(
             flow_answers = flow_control.ask(agents, now, if_backlogged=True)
         locked_flow = flow_control.LockedFlow(agents, now, flow_answers=flow_answers)
         if not locked_flow.backlogged:
-            if keyed := [name for name in agents if per_key.of(name) is not None]:
-                own_room.rate_seconds = key_limits.seconds_to_next(keyed, now)
+            # A place may have come free of a key that has no token yet.
+            if rated := [name for name in agents if per_key.rate(name) is not None]:
+                own_room.rate_seconds = key_limits.seconds_to_next(rated, now)
             return ClaimBatch()
         return _claim(locked_flow, own_room, seen, among)
 
