@@ -37,7 +37,9 @@ def _is_judged(name: str) -> bool:
 
 
 def test_nothing_is_read_for_it(wire):
-    made = submit("toy_line", subject="A", input={})
+    # A process reads the specs of a workflow once.
+    progress.of_submitted(submit("toy_line", subject="A", input={}))
+    made = submit("toy_line", subject="B", input={})
     with CaptureQueriesContext(connection) as captured:
         progress.of_submitted(made)
     assert list(captured) == []

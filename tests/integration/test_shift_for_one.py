@@ -188,6 +188,8 @@ def test_a_process_with_no_room_does_not_wait_for_a_token_that_is_there(wire, pu
     one._token_at = monotonic()
 
     one._go_on()
+    # However long that took here, its next look at its parent is not due.
+    one._look_at = monotonic() + 10
 
     assert one._seconds_to_wait() > 0.0
     assert "toy.alpha" in one._due
