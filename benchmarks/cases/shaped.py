@@ -6,6 +6,7 @@ from typing import Any
 from benchmarks import figures
 from benchmarks.bench import Bench, Found, medians, say
 from benchmarks.cases.interleaved import COSTS
+from benchmarks.contenders import CONTENDERS
 
 #: Who is measured -> contender, words before the number, variables, broker if not the run's.
 Way = tuple[str, Sequence[str], Mapping[str, str], str | None]
@@ -51,7 +52,7 @@ def _rounds(
         rounds.append(
             {
                 name: bench.once(
-                    case, name, [*words, str(size)], number,
+                    case, name, [*words, str(CONTENDERS[contender].orders(size))], number,
                     contender=contender, variables=variables, broker=broker,
                 )
                 for name, (contender, words, variables, broker) in ways.items()

@@ -33,6 +33,18 @@ def test_lists_are_compared_inside_each_round(bench):
     assert "Lists" in titles
 
 
+def test_slow_peers_get_a_share_of_the_children(bench, monkeypatch):
+    sizes = {}
+
+    def once(self, case, name, words, number, **how):
+        sizes[name] = int(words[-1])
+        return {"per_second": 1.0}
+
+    monkeypatch.setattr(Bench, "once", once)
+    shaped.lists(bench)
+    assert sizes == {"ours": 10_000, "submitted": 10_000, "dbos": 1_000, "chord": 10_000}
+
+
 def test_who_was_not_asked_for_takes_no_part(bench):
     bench.options = Options(
         cases=("lists",), database="postgresql", broker="rabbitmq", rounds=1, peers=()
