@@ -7,11 +7,12 @@ import pytest
 from tests.integration.conftest import NOW, only
 from tests.integration.test_limit_keys import AGENTS, claim, keyed, live, owners, settle, why
 from tests.toyflow import agents as toy
-from workers import StateError, Transient, pause
+from workers import StateError, Transient, pause, submit
 from workers.client import operations
 from workers.definitions.per_key import PerKey
 from workers.models import Journal, LimitedKey, Process
 from workers.ops import invariants, wait_facts
+from workers.privacy import erase
 from workers.store import key_limits, key_places
 from workers.store.claims import claim_steps
 from workers.testing.agent_processes import room as anywhere
@@ -188,6 +189,23 @@ def test_limit_of_a_key_that_cannot_be_changes_nothing(agent, value, changes, sa
         operations.set_key(agent, value, changes, actor="operator:ann", reason="calm")
     assert not LimitedKey.objects.exists()
     assert not Journal.objects.filter(event="flow_set").exists()
+
+
+def test_what_was_set_for_a_personal_key_goes_with_the_persons_data(wire, clock, monkeypatch):
+    monkeypatch.setattr(toy.Alpha, "per_key", PerKey("email"))
+    attributes = {"email": "ada@example.org", "customer": 7, "plan": "p"}
+    process = submit("toy_named", subject="A", input={"name": "Ada"}, attributes=attributes)
+    by = {"actor": "operator:ann", "reason": "calm"}
+    for email in ("ada@example.org", "bob@example.org"):
+        operations.set_key("toy.alpha", email, {"window": 5}, **by)
+    wire.run_until_settled(clock)
+
+    erase.erase(process.pk, **by)
+
+    assert [row.key for row in LimitedKey.objects.all()] == [
+        "agent:toy.alpha:email=bob@example.org"
+    ]
+    assert "ada@" not in str(list(Journal.objects.values_list("detail", flat=True)))
 
 
 @pytest.mark.parametrize(
