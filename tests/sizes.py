@@ -43,14 +43,14 @@ PARTS = (
     Part("test kit", "workers/testing", lines=1_159, files=13),
     Part("shop", "orders", lines=8_790, files=133),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=71_785, files=736),
+    Part("tests", "tests", lines=71_789, files=736),
 )
 #: The product in all, without tests.  Only a decision raises it, and is named here: ADR 121 by
 #: 384, ADR 119 by 557, ADR 120 by 1,284, ADR 118 by 1,040, ADR 117 by 457, ADR 116 by 72,
 #: ADR 115 by 186.
 PRODUCT = 52_124
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 76_697
+DOCS_WORDS = 76_710
 
 
 def lines_of_code(source: str) -> int:

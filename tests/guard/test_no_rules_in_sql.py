@@ -67,6 +67,10 @@ WRITES: dict[Place, dict[str, str]] = {
     ("expire/expire_claims.py", "extend_gap"): {"complete_by": "%s"},
     # A live row is out of the index of claimable steps, or in it again; no step changes.
     ("key_places.py", "block"): {"state": "'blocked'", "limit_key": "%s"},
+    ("key_places.py", "_unblock_calls"): {
+        "state": "'pending'",
+        "not_before": "{}(not_before,{})",
+    },
     ("key_places.py", "_unblock_process"): {"state": "'pending'", "limit_key": "{}"},
     # Only says that there is something to be decided.
     ("expire/expire_claims.py", "flag_overdue"): {"needs_decision": "%s"},
