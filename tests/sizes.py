@@ -50,7 +50,7 @@ PARTS = (
 #: ADR 115 by 186.
 PRODUCT = 52_124
 #: The words of all pages under `docs/`: lower it with every page that is shortened.
-DOCS_WORDS = 76_710
+DOCS_WORDS = 76_697
 
 
 def lines_of_code(source: str) -> int:
