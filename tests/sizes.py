@@ -43,7 +43,7 @@ PARTS = (
     Part("test kit", "workers/testing", lines=1_159, files=13),
     Part("shop", "orders", lines=8_790, files=133),
     Part("wiring", "sasproject", lines=3_651, files=71),
-    Part("tests", "tests", lines=71_789, files=736),
+    Part("tests", "tests", lines=71_791, files=736),
 )
 #: The product in all, without tests.  Only a decision raises it, and is named here: ADR 121 by
 #: 384, ADR 119 by 557, ADR 120 by 1,284, ADR 118 by 1,040, ADR 117 by 457, ADR 116 by 72,
